@@ -610,3 +610,26 @@ def test_models_have_a_budget_of_memory(run, fitted, tmp_path, command):
     code, _, said = run(*arguments, "--max-memory", "much")
     assert code == 2
     assert "must be a size such as 16G or 500M, got 'much'" in said
+
+
+def test_groups_and_latest_rows(run, rings, tmp_path):
+    """The summary says how rows were held out; errors name the options."""
+    lines = rings.read_text().splitlines()
+    rows = [f"{line},{i % 12},{i}" for i, line in enumerate(lines[1:])]
+    rings.write_text("\n".join([f"{lines[0]},patient,visit", *rows]) + "\n")
+    quick = ("-t", "place", "-n", 32, "--no-tune", "--out", tmp_path / "m.kmill")
+    code, out, _ = run("fit", rings, *quick, "--group", "patient", "--json")
+    assert code == 0
+    division = json.loads(out)["summary"]["division"]
+    assert (division["by"], division["column"], division["n_groups"]) == ("groups", "patient", 12)
+    code, out, _ = run("inspect", tmp_path / "m.kmill")
+    assert "1 of 12 groups of column patient" in out
+    code, out, err = run("fit", rings, *quick, "--holdout-last", "visit", "--drop", "visit")
+    assert "Rows with 'visit' from 540 on are held out" in " ".join(err.split())
+    assert "the latest, visit from 540 on" in " ".join(out.split())
+    code, _, err = run("fit", rings, *quick, "--group", "patient", "--holdout-last", "visit")
+    assert code == 2
+    assert "--holdout-last cannot be used with groups, got 'visit'" in " ".join(err.split())
+    assert "leave out the groups (without --group)" in " ".join(err.split())
+    code, _, err = run("compare", rings, "-t", "place", "--group", "place")
+    assert "--group must be a column other than the target 'place'" in " ".join(err.split())

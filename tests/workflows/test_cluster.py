@@ -126,6 +126,26 @@ def test_folds_refit_and_validation(tmp_path, waves_csv, client):
     assert tested.summary.held_out.n_rows == 300
 
 
+@pytest.mark.parametrize("division", [{"groups": "g"}, {"holdout_last": "day", "drop": ["g"]}])
+def test_groups_and_times(tmp_path, client, division):
+    rng = np.random.default_rng(0)
+    x, g = rng.normal(size=700).round(3), rng.integers(0, 9, 700)
+    day, month = rng.integers(1, 29, 700), rng.integers(1, 13, 700)
+    lines = (
+        f"{a},{b},{c}.{d}.2024,{a * b + c}" for a, b, c, d in zip(x, g, day, month, strict=True)
+    )
+    path = tmp_path / "rows.csv"
+    path.write_text("x,g,day,y\n" + "\n".join(lines) + "\n")
+    options = {**RIDGE, **division, "folds": 3, "day_first": True, "holdout": 0.2}
+    one, other = (fit_table(path, **options, cluster=each) for each in (None, client))
+    assert_same_summary(one, other)
+    assert other.summary.division == one.summary.division
+    assert other.summary.held_out.metrics == pytest.approx(one.summary.held_out.metrics, rel=1e-4)
+    folds = [model.summary.cross_validation.errors for model in (one, other)]
+    is_in_order = "holdout_last" in division  # groups in memory are balanced by rows
+    assert folds[1] == pytest.approx(folds[0], rel=1e-4 if is_in_order else 0.5)
+
+
 SGD = {"target": "place", "n_components": 32, "tune": False, "alpha": 1e-4, "epochs": 2}
 KILLED = {
     "survey": (RIDGE, "kernelmill.workflows.training.survey:SurveyPass.update", 2),

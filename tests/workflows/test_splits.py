@@ -269,7 +269,7 @@ def test_comparisons_on_copies_are_those_of_new_rows():
 
 
 def survey(source, target, **options):
-    table, inputs, _ = open_inputs(source, target, "auto", options, [])
+    table, inputs, _, _ = open_inputs(source, target, "auto", options, [])
     progress = SilentProgress()
     found = survey_table(
         table, inputs, task="auto", missing="error", holdout=0.3, stream=STREAM, progress=progress

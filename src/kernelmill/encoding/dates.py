@@ -15,9 +15,17 @@ from kernelmill.encoding.columns import ColumnEncoding
 from kernelmill.errors import Message, Remedy
 from kernelmill.files.fields import ADDED
 from kernelmill.files.kinds import Choice, Float, ListOf
+from kernelmill.formatting import plain
 from kernelmill.io.errors import TableError
 
-__all__ = ["DateEncoding", "DateFormats", "check_zones", "date_values", "find_seconds"]
+__all__ = [
+    "DateEncoding",
+    "DateFormats",
+    "check_zones",
+    "date_values",
+    "find_seconds",
+    "format_seconds",
+]
 
 _DAY = 86_400.0
 _MICROSECONDS = {"days": 86_400_000_000, "s": 1_000_000, "ms": 1000}
@@ -146,6 +154,14 @@ def find_part(part: str, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     months = dates.astype("datetime64[M]").astype(np.int64)
     found = months // 12 + 1970 if part == "year" else months % 12
     return found.astype(np.float64)
+
+
+def format_seconds(seconds: float, format_: str) -> str:
+    """Return a date, a time of day or an elapsed time, given in seconds, as text."""
+    if format_ == "elapsed":
+        return f"{plain.number(seconds)} s"
+    text = str(np.datetime64(round(seconds), "s"))
+    return text[11:16] if format_ == "time" else text.removesuffix("T00:00:00")
 
 
 def find_zones(column: Any) -> tuple[str, str, int]:

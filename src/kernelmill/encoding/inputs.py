@@ -24,6 +24,7 @@ from kernelmill.io.table_file import find_similar
 
 __all__ = [
     "Inputs",
+    "check_name",
     "choose_inputs",
     "count_inputs",
     "find_target",
@@ -299,7 +300,7 @@ def count_inputs(table: Table, inputs: Inputs) -> int:
 
 def find_target(table: Table, target: str | int | None) -> str | int:
     """Return the target as the table names it: a column, a position in a matrix, or "labels"."""
-    _check_name("target", target)
+    check_name("target", target)
     if table.columns is not None:
         if table.label_column is not None and target not in (None, table.label_column):
             raise TableError(
@@ -344,7 +345,8 @@ def find_target(table: Table, target: str | int | None) -> str | int:
     return table.column_index(target)
 
 
-def _check_name(parameter: str, column: Any) -> None:
+def check_name(parameter: str, column: Any) -> None:
+    """Raise an error if an argument is neither the name nor the number of a column, nor None."""
     if isinstance(column, bool) or not isinstance(column, (str, int, np.integer, type(None))):
         is_labels = parameter == "target" and hasattr(column, "__len__")
         remedies = ["pass rows and labels as a pair: (X, y)"] if is_labels else []
@@ -361,7 +363,7 @@ def find_weights(table: Table, weights: str | int | None, target: str | int) -> 
     """Return the column of row weights as the table names it: by name, or by position."""
     if weights is None:
         return None
-    _check_name("weights", weights)
+    check_name("weights", weights)
     position = table.column_index(weights)
     found: str | int = position
     if table.columns is not None:

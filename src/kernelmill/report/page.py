@@ -301,6 +301,7 @@ def _settings_section(fit: FitSummary) -> Section:
         ("data", fit.source),
         ("target", fit.target),
         ("task", fit.task),
+        ("held-out rows", fit.division.text if fit.division and fit.n_held_out else ""),
         ("map", fit.map_name),
         ("construction", fit.construction),
         ("kernel", kernel_name(fit)),

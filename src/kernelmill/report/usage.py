@@ -100,7 +100,9 @@ _DELIMITERS = {"\t": "tab", " ": "space"}  # those that are hard to type in a sh
 
 
 def _shell_option(name: str, value: Setting) -> str:
-    option = "--" + {"feature_map": "map"}.get(name, clean_text(name).replace("_", "-"))
+    option = "--" + {"feature_map": "map", "groups": "group"}.get(
+        name, clean_text(name).replace("_", "-")
+    )
     if name == "day_first":
         return option if value else "--month-first"
     if isinstance(value, bool):

@@ -34,10 +34,12 @@ from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.encoder import RowScaling
 from kernelmill.encoding.inputs import choose_inputs
 from kernelmill.encoding.monotone import TRANSFORMS
+from kernelmill.encoding.row_keys import find_division
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableError, open_table
 from kernelmill.io.row_sample import RowSample
 from kernelmill.io.sources import is_data
+from kernelmill.io.table import check_columns
 from kernelmill.kernels import DotProductKernel, Kernel
 from kernelmill.maps.registry import map_parameters
 from kernelmill.maps.scales import typical_length_scale
@@ -168,6 +170,7 @@ def diagnose_table(
     transform: str = "auto",
     drop: Sequence[str | int] = (),
     day_first: bool | None = None,
+    groups: Any = None,
     rows: int = 2000,
     random_state: int = 0,
     n_threads: int | None = None,
@@ -195,8 +198,8 @@ def diagnose_table(
         The length scale of a shift-invariant kernel; "scale" by default.
     alpha : float, default=1.0
         The penalty of a ridge regression on all rows, for the effective dimension.
-    task, missing, transform, drop, day_first
-        As in `fit_table`.
+    task, missing, transform, drop, day_first, groups
+        As in `fit_table`. The column of groups is not an input.
     rows : int, default=2000
         The maximum number of rows in the sample.
     random_state : int, default=0
@@ -238,9 +241,11 @@ def diagnose_table(
     stream = Stream.from_seed(seed).substream("table")
     if target is None:
         table = open_table(source, **table_options)
+        division = find_division(table, groups, None)
+        no_input = [] if division.column is None else [division.column]
         sample = _sample_inputs(
             table,
-            drop,
+            [*check_columns("drop", drop), *no_input],
             size,
             stream,
             progress,
@@ -249,8 +254,14 @@ def diagnose_table(
             day_first=day_first,
         )
     else:
-        table, inputs, _ = open_inputs(
-            source, target, task, table_options, drop, None, signature(diagnose_table).parameters
+        table, inputs, _, division = open_inputs(
+            source,
+            target,
+            task,
+            table_options,
+            drop,
+            groups=groups,
+            parameters=signature(diagnose_table).parameters,
         )
         survey = survey_table(
             table,
@@ -263,6 +274,7 @@ def diagnose_table(
             progress=progress,
             sample_rows=size,
             day_first=day_first,
+            division=division,
             tune=length_scale is None,
         )
         sample = _SampledRows.of_survey(choose_unit(survey, stream, progress), size)
@@ -322,7 +334,12 @@ def diagnose_table(
         seconds=time.perf_counter() - begin,
         notes=sample.notes,
         settings=collect_settings(
-            task, missing, transform, None, drop, {"day_first": day_first, **table_options}
+            task,
+            missing,
+            transform,
+            None,
+            drop,
+            {"day_first": day_first, **division.settings, **table_options},
         )
         | _fit_settings(recommended, requirements, maps, kernel, scale),
         in_memory=is_data(source),

@@ -32,6 +32,7 @@ __all__ = [
     "LearningPoint",
     "PartialDependence",
     "Ranking",
+    "RowDivision",
     "TuningPoint",
     "describe_source",
 ]
@@ -250,6 +251,30 @@ class CrossValidation(Result):
 
 
 @dataclass(frozen=True, repr=False)
+class RowDivision(Result):
+    """How rows were divided into training rows, validation rows and held-out rows."""
+
+    by: str  # "inputs" (copies stay together), "groups" or "time"
+    column: str = ""  # of groups or times
+    n_groups: int | None = None
+    n_held_out_groups: int | None = None
+    n_repeated: int | None = None  # rows that repeat the inputs of another row
+    is_estimate: bool = False  # whether the numbers are estimates
+    since: str = ""  # the first of the times that are held out
+
+    @property
+    def text(self) -> str:
+        """Which rows are held out, in a few words; "" if they are random and have no copies."""
+        if self.by == "time":
+            return f"the latest, {self.column} from {self.since} on" if self.since else ""
+        if self.by == "groups":
+            about = "about " if self.is_estimate else ""
+            of_column = f" of column {self.column}" if self.column else ""
+            return f"{about}{self.n_held_out_groups:,} of {self.n_groups:,} groups{of_column}"
+        return "random, copies stay together" if self.n_repeated else ""
+
+
+@dataclass(frozen=True, repr=False)
 class FitSummary(Result):
     """How a model was fitted."""
 
@@ -286,6 +311,7 @@ class FitSummary(Result):
     class_weight: str = field(default="", metadata=ADDED)  # "balanced", or labels with weights
     cross_validation: CrossValidation | None = field(default=None, metadata=ADDED)
     refitted: bool = field(default=False, metadata=ADDED)  # whether it was refitted to all rows
+    division: RowDivision | None = field(default=None, metadata=ADDED)  # None in older files
 
     @property
     def ranks_by_predictions(self) -> bool:
@@ -333,6 +359,7 @@ class Comparison(Result):
     # Keyword arguments other than the defaults, for a fit to the same table.
     settings: dict[str, Setting] = field(default_factory=dict)
     in_memory: bool = field(default=False, metadata=ADDED)  # whether the table was in memory
+    division: RowDivision | None = field(default=None, metadata=ADDED)
 
 
 def describe_source(source: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,19 @@ from numpy.typing import NDArray
 from kernelmill.random import Stream
 from kernelmill.random.row_hashes import Keys, rank_keys
 
-__all__ = ["HeldOut", "KeyCounts", "assign_parts", "choose_held_out", "cut_folds", "divide_sample"]
+__all__ = [
+    "HeldOut",
+    "KeyCounts",
+    "assign_parts",
+    "choose_held_out",
+    "choose_latest",
+    "cut_folds",
+    "cut_windows",
+    "divide_sample",
+]
 
 _LAST = 2**64 - 1
-_MOST_KEYS = 1 << 20  # that are counted; of more, a sample
+_MOST_KEYS = 1 << 18  # that are counted; of more, a sample
 _QUARTERS = 4
 _TIE = 1e-9
 
@@ -30,8 +40,9 @@ class HeldOut:
 
     Attributes
     ----------
-    stream : Stream
-        Keys have random ranks that depend on it.
+    stream : Stream or None
+        Keys have random ranks that depend on it. Without it keys are times: the latest has rank 0,
+        and rows that are later than those held out are not used.
     share : float
         The share of the rows that is held out, exactly or as expected; if it is 0, none is.
     first, last : int
@@ -41,7 +52,7 @@ class HeldOut:
         Keys of training rows that have too many rows.
     """
 
-    stream: Stream
+    stream: Stream | None
     share: float = 0.0
     first: int = 0
     last: int = _LAST
@@ -50,7 +61,14 @@ class HeldOut:
 
     def ranks(self, keys: Keys) -> Keys:
         """Return the ranks of keys; those with low ranks are held out first."""
-        return rank_keys(keys, self.stream)
+        return ~keys if self.stream is None else rank_keys(keys, self.stream)
+
+    def unused(self, keys: Keys) -> NDArray[np.bool_]:
+        """Return whether each of the rows with these keys is later than those held out."""
+        if self.stream is not None or self.share <= 0:
+            return np.zeros(len(keys), bool)
+        later: NDArray[np.bool_] = self.ranks(keys) < self.first
+        return later
 
     def rows(self, keys: Keys) -> NDArray[np.bool_]:
         """Return whether each of the rows with these keys is held out."""
@@ -215,10 +233,8 @@ def _take_keys(
     ranks = held_out.ranks(keys[light])
     order = np.argsort(ranks)
     reached = np.cumsum(counts[light][order])
-    most = len(reached) - 1 - int(light.all())  # one key at least is for training
-    place = min(int(np.searchsorted(reached, wanted)), most)
-    if place and wanted - reached[place - 1] < reached[place] - wanted:
-        place -= 1
+    # One key at least is for training.
+    place = _find_nearest(reached, wanted, 0, len(reached) - 1 - int(light.all()))
     return replace(
         held_out,
         share=float(reached[place]) / total,
@@ -228,6 +244,52 @@ def _take_keys(
     )
 
 
+def _find_nearest(reached: NDArray[np.int64], wanted: float, low: int, high: int) -> int:
+    """Return the place from `low` to `high` where an ascending array is nearest to a number."""
+    place = int(np.clip(np.searchsorted(reached, wanted), low, high))
+    if place > low and wanted - reached[place - 1] < reached[place] - wanted:
+        place -= 1
+    return place
+
+
+def choose_latest(times: KeyCounts, share: float) -> HeldOut:
+    """Return the rows with the latest times that have about this share; equal times stay together.
+
+    At least one time is held out, and one is left; none if all are equal.
+    """
+    keys, counts = times.list()
+    if share <= 0 or len(keys) < 2:
+        return HeldOut(None)
+    reached = np.cumsum(counts[::-1])
+    place = _find_nearest(reached, share * times.n_rows, 0, len(keys) - 2)
+    return HeldOut(None, float(reached[place]) / times.n_rows, 0, _LAST - int(keys[-1 - place]))
+
+
+def cut_windows(times: KeyCounts, n_folds: int) -> Iterable[HeldOut]:
+    """The rows to test on for each fold, in order of time: each fold is trained on earlier rows.
+
+    All rows are cut into one more part than there are folds; the first one is only for training.
+    """
+    keys, counts = times.list()
+    begins = [0, *(end + 1 for end in _cut(counts, n_folds + 1)), len(keys)]
+    for begin, end in pairwise(begins[1:]):
+        share = float(counts[begin:end].sum()) / times.n_rows
+        first = 0 if end == len(keys) else _LAST - int(keys[end - 1])
+        yield HeldOut(None, share, first, _LAST - int(keys[begin]))
+
+
+def _cut(counts: NDArray[np.int64], n_parts: int) -> list[int]:
+    """Return the last place of each part but the last, so that parts have about equal sums."""
+    reached = np.cumsum(counts)
+    ends: list[int] = []
+    place, before = 0, 0
+    for left in range(n_parts, 1, -1):
+        wanted = before + (int(reached[-1]) - before) / left  # equal shares of the rest
+        ends.append(_find_nearest(reached, wanted, place, len(counts) - left))
+        place, before = ends[-1] + 1, int(reached[ends[-1]])
+    return ends
+
+
 def cut_folds(
     held_out: HeldOut, counts: KeyCounts, n_folds: int, stream: Stream
 ) -> Iterable[HeldOut]:
@@ -235,34 +297,46 @@ def cut_folds(
     keys, sizes = counts.list()
     ranks = HeldOut(stream).ranks(keys)
     order = np.argsort(ranks)
-    reached = np.cumsum(sizes[order])
-    first, place, before = 0, 0, 0
-    for left in range(n_folds, 0, -1):
-        wanted = before + (int(sizes.sum()) - before) / left  # equal shares of the rest
-        end = int(np.clip(np.searchsorted(reached, wanted), place, len(keys) - left))
-        if end > place and wanted - reached[end - 1] < reached[end] - wanted:
-            end -= 1
-        last = _LAST if left == 1 else int(ranks[order[end]])
+    lasts = [*ranks[order][_cut(sizes[order], n_folds)].tolist(), _LAST]
+    for first, last in zip([0, *(each + 1 for each in lasts)], lasts, strict=False):
         yield HeldOut(stream, 1 / n_folds, first, last, held_out.kept)
-        first, place, before = last + 1, end + 1, int(reached[end])
 
 
 def divide_sample(
-    keys: Keys | None, codes: NDArray[Any] | None, n_rows: int
+    keys: Keys | None, codes: NDArray[Any] | None, n_rows: int, *, in_order: bool = False
 ) -> tuple[NDArray[np.intp] | None, list[int]]:
     """Divide the rows of a sample, which are in random order, into quarters.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64 or None
+        Rows with equal keys are in one part.
+    codes : ndarray of int, optional
+        The classes, to balance them.
+    n_rows : int
+    in_order : bool, default=False
+        Whether keys are times. There are then two parts, the latest quarter and all earlier rows.
 
     Returns
     -------
     order : ndarray of int or None
-        The rows of the first quarter, then those of the second, and so on, each in random order;
-        None if the sample is in such an order.
+        The rows of the first part, then those of the second, and so on, each in random order; None
+        if the sample is in such an order.
     ends : list of int
-        The end of each quarter in this order. With few keys, there are fewer parts, of other sizes;
+        The end of each part in this order. With few keys, there are fewer parts, of other sizes;
         the last one is the closest to a quarter.
     """
     usual = [(n_rows * quarter) // _QUARTERS for quarter in range(1, _QUARTERS + 1)]
-    if keys is None or len(np.unique(keys)) in (1, n_rows):
+    if keys is None:
+        return None, usual
+    distinct, counts = np.unique(keys, return_counts=True)
+    if len(distinct) == 1:
+        return None, usual
+    if in_order:
+        reached = np.cumsum(counts)
+        last = _find_nearest(reached, usual[-2], 0, len(distinct) - 2)
+        return np.argsort(keys > distinct[last], kind="stable"), [int(reached[last]), n_rows]
+    if len(distinct) == n_rows:
         return None, usual
     parts = assign_parts(keys, _QUARTERS, codes)
     sizes = np.bincount(parts, minlength=_QUARTERS)

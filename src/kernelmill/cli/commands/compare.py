@@ -16,6 +16,8 @@ from kernelmill.cli.program.options import (
     day_first_option,
     drop_option,
     general_options,
+    groups_option,
+    holdout_last_option,
     missing_option,
     report_option,
     seed_option,
@@ -74,6 +76,8 @@ _COMPARISON = "Comparison"
 @transform_option(_COMPARISON)
 @drop_option(_COMPARISON)
 @day_first_option(_COMPARISON)
+@groups_option(_COMPARISON)
+@holdout_last_option(_COMPARISON)
 @click.option(
     "--weights",
     cls=Option,

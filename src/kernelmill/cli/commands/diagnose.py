@@ -17,6 +17,7 @@ from kernelmill.cli.program.options import (
     day_first_option,
     drop_option,
     general_options,
+    groups_option,
     missing_option,
     report_option,
     seed_option,
@@ -141,6 +142,7 @@ class _LengthScale(click.ParamType):  # type: ignore[type-arg] # generic in new 
 @transform_option(_DIAGNOSIS)
 @drop_option(_DIAGNOSIS)
 @day_first_option(_DIAGNOSIS)
+@groups_option(_DIAGNOSIS)
 @threads_option(_DIAGNOSIS)
 @seed_option(_DIAGNOSIS)
 @table_options

@@ -33,6 +33,8 @@ from kernelmill.cli.program.options import (
     day_first_option,
     drop_option,
     general_options,
+    groups_option,
+    holdout_last_option,
     missing_option,
     report_option,
     seed_option,
@@ -137,6 +139,10 @@ def _parse_class_weight(
         (
             "kernelmill fit a.csv -t y --map tensor_sketch --map-option degree=3",
             "polynomial kernel",
+        ),
+        (
+            "kernelmill fit patients.csv -t y --group patient",
+            "the error on new patients: rows of one patient stay together",
         ),
         (
             "kernelmill fit a.csv -t y --folds 5 --class-weight balanced",
@@ -303,6 +309,8 @@ def _parse_class_weight(
     help="Fraction of the rows to hold out from training to measure the error. Default: 0.1, at "
     "most 10,000 rows.",
 )
+@groups_option(_TRAINING)
+@holdout_last_option(_TRAINING)
 @click.option(
     "--validation",
     cls=Option,

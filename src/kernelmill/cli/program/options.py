@@ -28,6 +28,8 @@ __all__ = [
     "data_argument",
     "drop_option",
     "general_options",
+    "groups_option",
+    "holdout_last_option",
     "max_memory_option",
     "missing_option",
     "model_argument",
@@ -282,6 +284,31 @@ def day_first_option(section: str) -> Callable[..., Any]:
         section=section,
         default=None,
         help="Order of day and month in dates such as 01/02/2023, if it is ambiguous in a column.",
+    )
+
+
+def groups_option(section: str) -> Callable[..., Any]:
+    """Return the option ``--group``, in this section of the help."""
+    return click.option(
+        "--group",
+        "groups",
+        cls=Option,
+        section=section,
+        metavar="COL",
+        help="Column of groups, such as patients, which is not an input. Rows of a group stay "
+        "together in held-out rows, folds and tuning, so the error is that of new groups.",
+    )
+
+
+def holdout_last_option(section: str) -> Callable[..., Any]:
+    """Return the option ``--holdout-last``, in this section of the help."""
+    return click.option(
+        "--holdout-last",
+        cls=Option,
+        section=section,
+        metavar="COL",
+        help="Hold out the rows with the latest dates or largest numbers in this column instead "
+        "of random rows; tuning and folds are validated in order of time, too.",
     )
 
 

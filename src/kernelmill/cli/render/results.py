@@ -343,6 +343,8 @@ def describe_model(summary: FitSummary) -> dict[str, str]:
     elif summary.refitted:
         held_out = f", all in the refit; error measured before on {summary.n_held_out:,}"
     pairs["rows"] = f"{plain.count(summary.n_rows)} for training{held_out}"
+    is_divided = summary.n_held_out and summary.division and not held_out.endswith("validation")
+    pairs["held out"] = summary.division.text if is_divided and summary.division else ""
     pairs["weights"] = summary.weights and f"column {summary.weights}"
     pairs["class weights"] = summary.class_weight
     # Matrix files have one record for all of their columns.

@@ -34,8 +34,8 @@ _LENGTHS = ("epochs", "max_iter", "n_estimators")  # what makes a fit long, not 
 class FitBenchmark:
     """Training rows and test rows, the same for all models.
 
-    `n_fit` is the number of rows of the table, `in_memory` whether `fit_table` would keep them in
-    memory, and `share_repeated` the share of them that are copies: its choices depend on all three.
+    `n_fit` is the number of rows of the table, and `in_memory` whether `fit_table` would keep them
+    in memory: its choices depend on both. For `in_order` and `independent`, see `tune_settings`.
     """
 
     training: EncodedRows
@@ -46,7 +46,8 @@ class FitBenchmark:
     groups: NDArray[Any]
     n_fit: int
     in_memory: bool
-    share_repeated: float
+    in_order: bool
+    independent: bool
 
     def tune(
         self,
@@ -80,7 +81,8 @@ class FitBenchmark:
                 solver="auto" if as_fit else "sgd",
                 sample_weight=self.training.select(slice(n_rows)).weight,
                 sample_keys=self.training.select(slice(n_rows)).keys,
-                share_repeated=self.share_repeated,
+                in_order=self.in_order,
+                independent=self.independent,
             )
 
     def with_scaled_rows(self) -> FitBenchmark:

@@ -66,6 +66,8 @@ def compare_table(
     drop: Sequence[str | int] = (),
     day_first: bool | None = None,
     weights: str | int | None = None,
+    groups: Any = None,
+    holdout_last: str | int | None = None,
     kernel: Any = None,
     n_components: Sequence[int] = (256, 1024, 4096),
     rows: int = 50_000,
@@ -103,6 +105,9 @@ def compare_table(
     weights : str or int, optional
         The column of row weights, used in tuning, training and errors of all models. It is not an
         input.
+    groups : str, int or array_like of shape (n_rows,), optional
+    holdout_last : str or int, optional
+        As in `fit_table`: groups stay together, or models are tested on the latest rows.
     kernel : str or Kernel, optional
         A shift-invariant kernel; Gaussian by default.
     n_components : sequence of int, default=(256, 1024, 4096)
@@ -147,8 +152,16 @@ def compare_table(
     if not sizes:
         raise ArgumentError("must hold at least one number, got none", parameter="n_components")
     seed = check_integer("random_state", random_state, 0)
-    table, inputs, weights = open_inputs(
-        source, target, task, table_options, drop, weights, signature(compare_table).parameters
+    table, inputs, weights, division = open_inputs(
+        source,
+        target,
+        task,
+        table_options,
+        drop,
+        weights=weights,
+        groups=groups,
+        holdout_last=holdout_last,
+        parameters=signature(compare_table).parameters,
     )
     survey = survey_table(
         table,
@@ -158,6 +171,7 @@ def compare_table(
         transform=transform,
         day_first=day_first,
         weights=weights,
+        division=division,
         holdout=None,
         stream=Stream.from_seed(seed).substream("table"),
         progress=progress,
@@ -179,7 +193,8 @@ def compare_table(
         survey.encoder.groups(),
         n_fit=survey.n_rows,
         in_memory=count_encoded_bytes(survey) <= ENCODED_BYTES,
-        share_repeated=survey.counts.n_repeated / survey.n_rows,
+        in_order=survey.in_order,
+        independent=survey.has_independent_rows,
     )
     begin = time.perf_counter()
     default = benchmark.tune(MapChoice(AUTO, kernel), None, progress=progress, as_fit=True)
@@ -197,7 +212,7 @@ def compare_table(
         models.append(fit())
         progress.advance(1)
     fitted = benchmark.make_map(choice, tuned, max(sizes)).fit(survey.sample[:10])
-    options = {"day_first": day_first, "weights": weights, **table_options}
+    options = {"day_first": day_first, "weights": weights, **division.settings, **table_options}
     settings = collect_settings(task, missing, transform, kernel, drop, options)
     return Comparison(
         task=survey.reader.task,
@@ -214,6 +229,7 @@ def compare_table(
         ],
         settings=_best_settings(models, choice.kernel, settings),
         in_memory=is_data(source),
+        division=survey.division,
     )
 
 
@@ -296,7 +312,7 @@ def _list_fits(
 def _fit_linear(benchmark: FitBenchmark) -> ComparedModel:
     """Return the linear model; its penalty is chosen on validation rows, as for all models."""
     rows = benchmark.training.select(slice(_ROWS_TO_CHOOSE))
-    order, ends = divide_sample(rows.keys, None, len(rows.target))
+    order, ends = divide_sample(rows.keys, None, len(rows.target), in_order=benchmark.in_order)
     rows = rows if order is None else rows.select(order)
     first, others = rows.select(slice(ends[-2])), rows.select(slice(ends[-2], None))
     is_regression = benchmark.n_classes is None

@@ -86,8 +86,10 @@ class EncodedBlock(NamedTuple):
     present: NDArray[np.bool_]
 
     def split(self, held_out: HeldOut) -> tuple[EncodedRows, NDArray[np.bool_]]:
-        """Return the rows with a target, and whether each is held out."""
-        rows = self.rows if self.present.all() else self.rows.select(self.present)
+        """Return the rows that are used, and whether each is held out."""
+        assert self.rows.keys is not None
+        used = self.present & ~held_out.unused(self.rows.keys)
+        rows = self.rows if used.all() else self.rows.select(used)
         assert rows.keys is not None
         return rows, held_out.rows(rows.keys)
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_integer
-from kernelmill.errors import ArgumentError, Message, Remedy
+from kernelmill.errors import ArgumentError, Doubt, Message, Remedy
 from kernelmill.files.outputs import Output, check_outputs
-from kernelmill.formatting import plain
+from kernelmill.formatting import join_words, plain
 from kernelmill.io import Table
 from kernelmill.io.sources import find_files, is_data, with_labels
 from kernelmill.learners import KernelRegressor, Run
@@ -35,7 +35,12 @@ from kernelmill.runtime.threads import one_blas_thread
 from kernelmill.workflows.clusters import spread
 from kernelmill.workflows.evaluation import class_names, measure_kernel_error
 from kernelmill.workflows.model.table_model import TableModel
-from kernelmill.workflows.records import FitSummary, describe_source
+from kernelmill.workflows.records import (
+    ColumnRelevance,
+    Evaluation,
+    FitSummary,
+    describe_source,
+)
 from kernelmill.workflows.training.checks import (
     check_arguments,
     check_classification,
@@ -54,6 +59,7 @@ from kernelmill.workflows.training.plan import (
     number_class_weights,
 )
 from kernelmill.workflows.training.relevance import (
+    find_identifiers,
     learn_scales_again,
     measure_partial_dependence,
     rank_columns,
@@ -72,6 +78,8 @@ from kernelmill.workflows.tuning.penalty import ChosenPenalty, are_comparable, c
 from kernelmill.workflows.tuning.settings import TunedSettings, tune_settings
 
 __all__ = ["fit_table"]
+
+_NEARLY_ALL = 0.95  # of the variance, or of the errors without a model
 
 
 @reports_progress
@@ -94,6 +102,8 @@ def fit_table(
     drop: Sequence[str | int] = (),
     day_first: bool | None = None,
     holdout: float | None = None,
+    groups: Any = None,
+    holdout_last: str | int | None = None,
     validation: Any = None,
     folds: int | None = None,
     refit: bool = False,
@@ -191,6 +201,17 @@ def fit_table(
         The fraction of the rows to hold out. By default 0.1, but at most 10,000 rows, and none if
         there are fewer than 100 rows. Rows with equal inputs are never divided between training and
         held-out rows, nor among folds and validation rows, so the fraction is approximate.
+    groups : str, int or array_like of shape (n_rows,), optional
+        A column, such as the number of a patient, or for data in memory an array. Rows with the
+        same value stay together: whole groups are held out, at least one, and validate in tuning
+        and in folds. The error is then that of rows from new groups. The column is not an input.
+        Rows without a value are one group. Copies of rows in different groups may be divided.
+    holdout_last : str or int, optional
+        A column of dates or numbers by which the latest rows are held out, instead of random ones.
+        Rows with equal values stay together. Tuning is validated by the latest of the other rows,
+        and each of the folds is tested with a model that is fitted to earlier rows. The column is
+        an input unless it is among the dropped ones. With ``missing="impute"``, rows without a
+        value count as the earliest.
     validation : path, list of paths, glob pattern, or data in memory, optional
         A table on which the error is measured instead. No rows of `source` are then held out,
         unless `holdout` is given.
@@ -291,8 +312,16 @@ def fit_table(
     with run.lock(), ExitStack() as stack:
         clock = _Clock()
         with clock.stage("read"):
-            table, inputs, weights = open_inputs(
-                source, target, task, table_options, drop, weights, signature(fit_table).parameters
+            table, inputs, weights, division = open_inputs(
+                source,
+                target,
+                task,
+                table_options,
+                drop,
+                weights=weights,
+                groups=groups,
+                holdout_last=holdout_last,
+                parameters=signature(fit_table).parameters,
             )
             files = _list_files(table, validation, checkpoint)
             pieces = stack.enter_context(spread(table, cluster, progress))
@@ -301,6 +330,7 @@ def fit_table(
                 inputs,
                 fold=None if pieces is None else pieces.survey,
                 weights=weights,
+                division=division,
                 task=task,
                 missing=missing,
                 transform=transform,
@@ -392,7 +422,15 @@ def fit_table(
             learning_curve=curve,
             kernel_check=check,
             held_out=held_out,
-            notes=list(map(str, [*survey.notes, *tuned.notes, *_note_on_std(learner, progress)])),
+            notes=[
+                str(note)
+                for note in (
+                    *survey.notes,
+                    *tuned.notes,
+                    *_note_on_groups(survey, held_out, relevance, progress),
+                    *_note_on_std(learner, progress),
+                )
+            ],
             version=version("kernelmill"),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             column_relevance=relevance,
@@ -401,6 +439,7 @@ def fit_table(
             class_weight=_describe_class_weight(class_weight),
             cross_validation=folded,
             refitted=refitted,
+            division=survey.division,
         )
         return TableModel(
             learner, survey.encoder, inputs, survey.reader, summary, checkpoint, files
@@ -415,6 +454,34 @@ def _list_files(table: Table, validation: Any, checkpoint: Any) -> tuple[Path, .
     if checkpoint is not None:
         check_outputs([Output(checkpoint, "checkpoint", "the checkpoint")], files)
     return tuple(files)
+
+
+def _note_on_groups(
+    survey: Survey,
+    evaluation: Evaluation | None,
+    relevance: list[ColumnRelevance],
+    progress: Progress,
+) -> list[Message]:
+    """Add a note if the error is tiny because of a column that may identify groups of rows."""
+    if evaluation is None or survey.division.by != "inputs" or survey.held_out.share <= 0:
+        return []
+    metrics = evaluation.metrics
+    if survey.n_classes is None:
+        explained = metrics["r2"] or 0.0
+    else:
+        explained = 1 - (metrics["error"] or 0.0) / (metrics["baseline_error"] or 1.0)
+    found = find_identifiers(survey, relevance) if explained > _NEARLY_ALL else {}
+    if not found:
+        return []
+    shown = join_words(f"{name!r} ({plain.count(n)} values)" for name, n in found.items())
+    note = Doubt(
+        f"The error is near 0, and predictions depend mostly on {shown}. If rows with the same "
+        "value are from one patient, machine or the like, this is not the error of new ones",
+        Remedy("keep such rows together", groups=max(found, key=lambda name: found[name])),
+        Remedy("leave out what identifies them", drop=list(found)),
+    )
+    progress.note(note)
+    return [note]
 
 
 def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
@@ -483,7 +550,7 @@ def _tune(
     if given.tune:
         samples = survey.sample, survey.sample_target, survey.sample_weight, survey.sample_keys
         rows = survey.n_rows, *samples, in_memory
-        searched = given, replace(settings, n_threads=None)
+        searched = given, replace(settings, n_threads=None), survey.division
         steps.open({"the digest of the data": rows, "the digest of the settings": searched})
     with steps.save_at_end(), one_blas_thread():
         tuned = _choose_settings(given, settings, survey, steps, run.progress, in_memory=in_memory)
@@ -533,6 +600,7 @@ def _choose_settings(
                 n_threads=settings.n_threads,
                 sample_weight=_tuning_weights(survey, settings.class_weight),
                 sample_keys=survey.sample_keys,
+                in_order=survey.in_order,
             )
         for note in chosen.notes:
             progress.note(note)
@@ -563,7 +631,8 @@ def _choose_settings(
         budget=given.budget,
         sample_weight=_tuning_weights(survey, settings.class_weight),
         sample_keys=survey.sample_keys,
-        share_repeated=survey.counts.n_repeated / survey.n_rows,
+        in_order=survey.in_order,
+        independent=survey.has_independent_rows,
         memory=steps,
     )
     for note in tuned.notes:

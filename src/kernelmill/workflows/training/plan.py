@@ -28,7 +28,7 @@ from kernelmill.runtime.progress import Progress
 from kernelmill.workflows.evaluation import make_scores, wilson_interval
 from kernelmill.workflows.model.table_model import TableModel
 from kernelmill.workflows.records import CrossValidation, Evaluation, LearningPoint
-from kernelmill.workflows.splits import HeldOut, assign_parts, cut_folds
+from kernelmill.workflows.splits import HeldOut, assign_parts, cut_folds, cut_windows
 from kernelmill.workflows.training.encoded_rows import (
     EncodedRows,
     EncodedTable,
@@ -220,7 +220,7 @@ class TrainingPlan:
                 numbers = np.arange(len(classes))
                 classifier.fit_blocks(self._read_rows(), classes=numbers, run=run)
             else:
-                _check_classes(encoded.training.target, len(classes))
+                _check_classes(encoded.training.target, len(classes), self.survey)
                 classifier.fit(*encoded.training.block(), run=run)
         if isinstance(settings.class_weight, Mapping):
             classifier.class_weight = dict(settings.class_weight)  # by labels, as they were given
@@ -275,7 +275,8 @@ class TrainingPlan:
     def cross_validate(self, n_folds: int) -> CrossValidation:
         """Fit to all folds but one, and test on that one, for each fold.
 
-        Settings and encoding are not chosen again in each fold. The interval of the mean has the
+        Settings and encoding are not chosen again in each fold. If rows are in order of time, each
+        fold is fitted to all earlier rows. The interval of the mean has the
         variance of Nadeau and Bengio (2003), which allows for training rows that the folds share.
         For errors of classifiers it is that of Wilson (1927), which has a width even if no row is
         misclassified; for root mean squared errors, that of Student's t.
@@ -309,21 +310,28 @@ class TrainingPlan:
         """Yield which rows each fold holds out, and all rows so divided if they are in memory."""
         survey = self.survey
         stream = Stream.from_seed(self.settings.seed).substream("folds")
-        if n_folds > survey.counts.n_keys:
+        most = survey.counts.n_keys - survey.in_order  # the first time is only for training
+        if n_folds > most:
+            parts = {"groups": "groups", "time": "times but one"}
+            what = parts.get(survey.division.by, "rows with different inputs")
             raise ArgumentError(
-                f"must be at most {plain.count(survey.counts.n_keys)}, the number of rows with "
-                f"different inputs, got {n_folds}",
+                f"must be at most {plain.count(most)}, the number of {what}, got {n_folds}",
                 parameter="folds",
             )
-        folds = cut_folds(survey.held_out, survey.counts, n_folds, stream)
+        if survey.in_order:
+            folds = cut_windows(survey.counts, n_folds)
+        else:
+            folds = cut_folds(survey.held_out, survey.counts, n_folds, stream)
         if self.encoded is None:
             yield from ((held_out, None) for held_out in folds)
             return
         rows = concatenate_rows([self.encoded.training, self.encoded.held_out])
-        numbers = _assign_folds(rows, n_folds, stream)
+        assert rows.keys is not None
+        numbers = None if survey.in_order else _assign_folds(rows, n_folds, stream)
         for number, held_out in enumerate(folds):
-            out = numbers == number
-            yield held_out, EncodedTable(rows.select(~out), rows.select(out))
+            out = held_out.rows(rows.keys) if numbers is None else numbers == number
+            training = ~(out | held_out.unused(rows.keys))
+            yield held_out, EncodedTable(rows.select(training), rows.select(out))
 
     def fit_all_rows(self) -> Any:
         """Fit a learner with the same settings to all rows, including held-out ones."""
@@ -392,8 +400,16 @@ def learning_curve(learner: Any, n_rows: int, run: Run) -> list[LearningPoint]:
     return [LearningPoint((place + 1) * n_rows, float(loss)) for place, loss in enumerate(losses)]
 
 
-def _check_classes(target: NDArray[Any], n_classes: int) -> None:
+def _check_classes(target: NDArray[Any], n_classes: int, survey: Survey) -> None:
     n_missing = n_classes - len(np.unique(target))
+    if n_missing and survey.in_order:
+        raise ArgumentError(
+            f"leaves {n_missing} of {n_classes} classes without a training row: all of their rows "
+            "are among the latest",
+            "remove the rows of these classes",
+            Remedy("hold out random rows", holdout_last=None),
+            parameter="holdout_last",
+        )
     if n_missing:
         raise ArgumentError(
             f"all rows of {n_missing} of {n_classes} classes are held out",

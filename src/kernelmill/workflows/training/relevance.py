@@ -17,7 +17,7 @@ import scipy  # scipy.sparse is loaded when it is first used
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.encoding.columns import category_values, numeric_values
-from kernelmill.encoding.dates import date_values
+from kernelmill.encoding.dates import date_values, format_seconds
 from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.encoding.inputs import Inputs
 from kernelmill.kernels import resolve
@@ -34,6 +34,7 @@ from kernelmill.workflows.tuning.memory import TuningMemory
 from kernelmill.workflows.tuning.settings import TunedSettings
 
 __all__ = [
+    "find_identifiers",
     "learn_scales_again",
     "measure_partial_dependence",
     "measure_relevance",
@@ -51,6 +52,9 @@ _SPREAD_ROWS = 10_000
 _MOST_DEPENDENCES = 6
 _LEAST_RELEVANCE = 0.01  # of a column whose partial dependence is not flat
 _MOST_VALUES = 20
+_FEWEST_GROUPS, _FEWEST_OF_GROUP = 5, 3  # values of a column that identifies groups, rows of each
+_MOST_IDENTIFIERS, _LEAST_OF_IDENTIFIER = 3, 0.05  # such columns, and their relevance
+_MOST_OF_OTHERS = 0.3  # the largest relevance of other columns
 _MOST_CLASSES = 5
 _MOST_ROWS, _FEWEST_ROWS = 500, 100
 _FEATURES = 2_000_000  # rows times features that are computed for one value,
@@ -222,6 +226,55 @@ def rank_columns(learner: Any, survey: Survey, other_scales: list[_Array]) -> li
     ]
 
 
+def find_identifiers(survey: Survey, relevance: list[ColumnRelevance]) -> dict[str, int]:
+    """Return columns that may identify groups of rows, with the numbers of their values.
+
+    These are at most three columns of integers or categories, each value of which many rows have.
+    Other columns hardly matter beside them; otherwise the result is empty.
+    """
+    names, _ = _list_sources(survey)
+    found: dict[str, int] = {}
+    for each in relevance:
+        if each.relevance < _LEAST_OF_IDENTIFIER:
+            break
+        n_distinct = _count_groups(*_read_values(survey, names.index(each.name)))
+        if n_distinct:
+            found[each.name] = n_distinct
+        elif each.relevance > _MOST_OF_OTHERS:
+            return {}
+    return found if len(found) <= _MOST_IDENTIFIERS else {}
+
+
+def _count_groups(kind: str, values: NDArray[Any]) -> int:
+    """Return the number of values of a column that may identify groups; 0 if it may not."""
+    if kind == "date":
+        return 0
+    if kind == "numeric":
+        values = values[~np.isnan(values)]
+        if not np.array_equal(values, np.round(values)):
+            return 0
+    n_distinct = len(set(values.tolist()))
+    is_repeated = _FEWEST_OF_GROUP * n_distinct <= len(values)
+    return n_distinct if n_distinct >= _FEWEST_GROUPS and is_repeated else 0
+
+
+def _read_values(survey: Survey, place: int) -> tuple[str, NDArray[Any]]:
+    """Return the kind of a column and its values in some rows of the sample."""
+    data, columns = survey.unencoded, survey.inputs.columns
+    if columns is None:
+        values = data[:, [place]]
+        values = values.toarray() if scipy.sparse.issparse(values) else values
+        return "numeric", values.ravel().astype(np.float64)
+    name, kind = columns[place]
+    column = data.column(name)
+    if kind == "category":
+        return kind, np.array(category_values(column).to_pylist(), object)
+    if kind == "date":
+        encoder: Any = survey.encoder
+        return kind, date_values(column, name, encoder.columns[place].format)
+    return kind, numeric_values(column, name, 0, "the table")
+
+
 def _measure_exchanges(learner: Any, survey: Survey, sources: NDArray[np.intp]) -> _Array | None:
     """Return the change of scores if a column is permuted, relative to the largest change.
 
@@ -354,29 +407,15 @@ class _Outputs:
 
 def _choose_values(survey: Survey, place: int) -> tuple[str, list[float | str], NDArray[np.intp]]:
     """Return the kind of a column, some of its values, and a sample row with each value."""
-    data, columns = survey.unencoded, survey.inputs.columns
-    if columns is not None and columns[place][1] == "category":
-        strings = category_values(data.column(columns[place][0])).to_pylist()
-        return "category", *_frequent_strings(strings)
-    if columns is not None and columns[place][1] == "date":
+    kind, found = _read_values(survey, place)
+    if kind == "category":
+        return "category", *_frequent_strings(found.tolist())
+    values, rows = _quantiles(found)
+    if kind == "date":
         encoder: Any = survey.encoder
-        name, format_ = columns[place][0], encoder.columns[place].format
-        seconds, rows = _quantiles(date_values(data.column(name), name, format_))
-        return "category", [_format_date(each, format_) for each in seconds], rows
-    if columns is not None:
-        numbers = numeric_values(data.column(columns[place][0]), columns[place][0], 0, "the table")
-    else:
-        values = data[:, [place]]
-        values = values.toarray() if scipy.sparse.issparse(values) else values
-        numbers = values.ravel().astype(np.float64)
-    return "numeric", *_quantiles(numbers)
-
-
-def _format_date(seconds: Any, format_: str) -> str:
-    if format_ == "elapsed":
-        return f"{_round(seconds)} s"
-    text = str(np.datetime64(round(seconds), "s"))
-    return text[11:16] if format_ == "time" else text.removesuffix("T00:00:00")
+        format_ = encoder.columns[place].format
+        return "category", [format_seconds(float(each), format_) for each in values], rows
+    return "numeric", values, rows
 
 
 def _frequent_strings(strings: list[str | None]) -> tuple[list[float | str], NDArray[np.intp]]:

@@ -25,8 +25,8 @@ from kernelmill.encoding.inputs import (
     read_weights,
 )
 from kernelmill.encoding.matrix import MatrixLearner
-from kernelmill.encoding.row_keys import InputKeys, RowKeys
-from kernelmill.encoding.targets import TargetLearner, TargetReader, format_label
+from kernelmill.encoding.row_keys import Division, InputKeys, RowKeys, find_division
+from kernelmill.encoding.targets import TargetLearner, TargetReader
 from kernelmill.errors import ArgumentTypeError, Doubt, Message, Remedy
 from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_table
@@ -45,8 +45,9 @@ from kernelmill.random import Stream
 from kernelmill.random.row_hashes import Keys
 from kernelmill.runtime.progress import Progress
 from kernelmill.runtime.threads import one_blas_thread
-from kernelmill.workflows.records import InputColumn
-from kernelmill.workflows.splits import HeldOut, KeyCounts, choose_held_out
+from kernelmill.workflows.records import InputColumn, RowDivision
+from kernelmill.workflows.splits import HeldOut, KeyCounts, divide_sample
+from kernelmill.workflows.training.division import TimeSample, divide_rows, list_classes
 from kernelmill.workflows.tuning.kernel_search import Sample
 
 __all__ = [
@@ -70,6 +71,7 @@ _MOST_HELD_OUT = 10_000
 _FEWEST_ROWS = 100
 _FEW_OF_CLASS = 5
 _FEW_FOLDS = 5
+_FEW_REPEATED = 0.01  # of all rows
 _ROWS_OF_UNIT, _LANDMARKS_OF_UNIT = 1000, 256
 _WORTH_UNIT = 0.05  # one unit for all columns must lower the squared error by more than that
 
@@ -109,18 +111,24 @@ def open_inputs(
     task: str,
     options: Mapping[str, Any],
     drop: Any,
+    *,
     weights: str | int | None = None,
+    groups: Any = None,
+    holdout_last: str | int | None = None,
     parameters: Collection[str] = (),
-) -> tuple[Table, Inputs, str | int | None]:
-    """Open a table to learn from, of which only inputs, target and weights are read.
+) -> tuple[Table, Inputs, str | int | None, Division]:
+    """Open a table to learn from, of which only inputs and the given columns are read.
 
     The weights are those of the table.
     """
     table, target = open_source(source, target, task, options, parameters)
     weights = find_weights(table, weights, target)
-    left_out = [*check_columns("drop", drop), *([] if weights is None else [weights])]
+    division = find_division(table, groups, holdout_last, target)
+    no_inputs = [weights, division.column if division.by == "groups" else None]
+    left_out = [*check_columns("drop", drop), *(each for each in no_inputs if each is not None)]
     inputs = choose_inputs(table, target, left_out)
-    return inputs.ignore_others(table, target, weights), inputs, weights
+    used = target, weights, division.column
+    return inputs.ignore_others(table, *used), inputs, weights, division
 
 
 def explain_target(blocks: Iterable[Any], target: str | int) -> Iterator[Any]:
@@ -144,8 +152,9 @@ class Survey:
     columns: list[InputColumn]
     reader: TargetReader
     n_rows: int  # with a target
+    division: RowDivision
     keys: RowKeys
-    counts: KeyCounts  # of rows with a target
+    counts: KeyCounts  # of rows with a target; of times, those of a sample
     held_out: HeldOut
     sample: Any  # encoded rows that are not held out, in random order
     sample_target: NDArray[Any]
@@ -163,6 +172,17 @@ class Survey:
         """The number of classes; None for regression."""
         return None if self.reader.classes is None else len(self.reader.classes)
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the latest rows are held out."""
+        return self.division.by == "time"
+
+    @property
+    def has_independent_rows(self) -> bool:
+        """Whether rows are divided one by one, but for a few copies."""
+        few = self.counts.n_repeated <= _FEW_REPEATED * self.n_rows
+        return self.division.by == "inputs" and few
+
 
 @dataclass(frozen=True)
 class SurveyPlan:
@@ -171,26 +191,30 @@ class SurveyPlan:
     Attributes
     ----------
     inputs : Inputs
-    keys : RowKeys
+    division : Division
+    keys : RowKeys or None
+        None for times, which are read once the format of dates is known.
     learner, target
         The learners of the inputs and of the target, before the first row.
     missing : {"error", "impute"}
     stream : Stream
     sample_size : int
-    sample_limit : float
-        As `limit` of `RowSample`.
+    sample_limit, time_limit : float
+        As `limit` of `RowSample`, for the sample and for times.
     weights : str, int or None
         The column of row weights.
     """
 
     inputs: Inputs
-    keys: RowKeys
+    division: Division
+    keys: RowKeys | None
     learner: MatrixLearner | ColumnLearner
     target: TargetLearner
     missing: str
     stream: Stream
     sample_size: int
     sample_limit: float = np.inf
+    time_limit: float = np.inf
     weights: str | int | None = None
 
     @property
@@ -203,10 +227,16 @@ class SurveyPlan:
         """The random numbers that decide which rows are in the sample."""
         return self.stream.substream("sample")
 
+    @property
+    def time_stream(self) -> Stream:
+        """The random numbers that decide which times are compared."""
+        return self.stream.substream("times")
+
     def limit_sample(self, n_rows: int) -> SurveyPlan:
         """Return the plan for a table of `n_rows`, whose passes keep only rows of the sample."""
         limit = find_limit(self.sample_size, self.sample_stream, n_rows)
-        return replace(self, sample_limit=limit)
+        time_limit = find_limit(TimeSample.size, self.time_stream, n_rows)
+        return replace(self, sample_limit=limit, time_limit=time_limit)
 
 
 class _NoTargetError(TableError):
@@ -225,6 +255,9 @@ class SurveyPass:
         self._missing, self._weights = plan.missing, plan.weights
         self._keys, self._held_out = plan.keys, HeldOut(plan.held_out_stream)
         self.counts = KeyCounts()
+        self.times: TimeSample | None = None
+        if plan.keys is None:
+            self.times = TimeSample(plan.division, plan.missing, plan.time_stream, plan.time_limit)
         self.learner: Any = deepcopy(plan.learner)
         self.target = deepcopy(plan.target)
         self.sample = RowSample(plan.sample_size, plan.sample_stream, plan.sample_limit)
@@ -234,9 +267,14 @@ class SurveyPass:
         """Add the rows of a block."""
         data = self._inputs.data(block.data)
         self.learner.update(data, file=block.file, first_row=block.row_in_file)
-        keys = self._keys.of(block)
-        present = self.target.update(block, keys, self._held_out.ranks(keys))
-        self.counts.update(keys[present])
+        if self._keys is not None:
+            keys = self._keys.of(block)
+            present = self.target.update(block, keys, self._held_out.ranks(keys))
+            self.counts.update(keys[present])
+        else:
+            assert self.times is not None
+            self.target.update(block)
+            self.times.update(block)
         if self._missing == "error" and self.target.missing:
             raise _NoTargetError(
                 f"{self.target.first_missing} has no value for the target {self._inputs.target!r}",
@@ -253,6 +291,8 @@ class SurveyPass:
         self.learner.merge(later.learner)
         self.target.merge(later.target)
         self.counts.merge(later.counts)
+        if self.times is not None and later.times is not None:
+            self.times.merge(later.times)
         self.sample.merge(later.sample)
         self.n_rows += later.n_rows
         self.total_weight += later.total_weight
@@ -273,6 +313,7 @@ def survey_table(
     requires_holdout: bool = False,
     weights: str | int | None = None,
     day_first: bool | None = None,
+    division: Division = Division(),  # noqa: B008 # which is frozen
     fold: Callable[[SurveyPlan], SurveyPass] | None = None,
     tune: bool = True,
     suggests_folds: bool = False,
@@ -298,6 +339,8 @@ def survey_table(
         The column of row weights, as the table names it.
     day_first : bool, optional
         As in `fit_table`.
+    division : Division
+        Which rows stay together, or are in order.
     tune : bool, default=True
         Whether to prepare for `choose_unit`.
     suggests_folds : bool, default=False
@@ -309,7 +352,8 @@ def survey_table(
     row_bytes = 4 * max(1, count_inputs(table, inputs))
     plan = SurveyPlan(
         inputs,
-        InputKeys(inputs),
+        division,
+        {"inputs": InputKeys(inputs), "groups": division.groups}.get(division.by),
         make_input_learner(table, inputs, missing, transform, day_first),
         TargetLearner(inputs.target, task),
         missing,
@@ -329,22 +373,31 @@ def survey_table(
     reader, target_notes = target.finish()
     is_boolean = reader.classes is not None and inputs.target in table.booleans
     reader = replace(reader, boolean=is_boolean)
-    sampled, positions = found.sample.rows()
-    keys = plan.keys.of(sampled, positions)
     share = 0.0 if n_rows < _FEWEST_ROWS else min(default_holdout, _MOST_HELD_OUT / n_rows)
     share = share if holdout is None else float(holdout)
-    held_out, division_notes = _hold_out(
-        found, share, plan.held_out_stream, reader, keys, suggests_folds=suggests_folds
+    sampled, positions = found.sample.rows()
+    divided = divide_rows(
+        division,
+        inputs,
+        plan.keys if found.times is None else found.times,
+        found.counts,
+        target,
+        (sampled, positions),
+        share=share,
+        is_classification=reader.classes is not None,
+        stream=plan.held_out_stream,
+        day_first=day_first,
     )
-    if requires_holdout and held_out.share == 0:
+    if requires_holdout and divided.held_out.share == 0:
         raise TableError(
             f"{', '.join(map(str, table.files))} has {n_rows} rows with a target, but at least "
             f"{_FEWEST_ROWS} rows with different inputs are needed to hold out rows",
             "use a larger table",
         )
+    keys = divided.keys.of(sampled, positions)
     data = inputs.data(sampled.data)
     numbers, present = reader.numbers(sampled)
-    out = held_out.rows(keys)
+    out = divided.held_out.rows(keys)
     chosen = np.flatnonzero(present & ~out)
     if len(chosen) < 2:
         chosen = np.flatnonzero(present)  # for very small tables
@@ -357,8 +410,17 @@ def survey_table(
     notes += [*_note_rare_classes(target, reader, n_rows), *column_notes]
     if target.missing:
         notes.append(note_missing_targets(target.missing, table, inputs.target, in_training=True))
-    notes += [] if holdout == 0 else division_notes
-    notes += _note_copies(found.counts)
+    if holdout is None and share == 0:
+        can_fold = suggests_folds and divided.counts.n_keys >= 2 * _FEW_FOLDS
+        remedy = Remedy("estimate it by cross-validation", folds=_FEW_FOLDS)
+        notes.append(
+            Message(
+                "No rows are held out to measure the error: the table has fewer than "
+                f"{_FEWEST_ROWS} rows",
+                *([remedy] if can_fold else []),
+            )
+        )
+    notes += divided.notes
     for note in notes:
         progress.note(note)
     survey = Survey(
@@ -367,9 +429,10 @@ def survey_table(
         _list_columns(columns),
         reader,
         n_rows,
-        plan.keys,
-        found.counts,
-        held_out,
+        divided.record,
+        divided.keys,
+        divided.counts,
+        divided.held_out,
         encoder.encode(data)[chosen],
         numbers[chosen],
         keys[chosen],
@@ -398,7 +461,9 @@ def choose_unit(survey: Survey, stream: Stream, progress: Progress) -> Survey:
     progress.start("Choosing the encoding", None)
     encoder, columns, rows = survey.in_one_unit
     sample = Sample.of(survey.sample, survey.sample_target, survey.n_classes, survey.sample_weight)
-    gain = _measure_gain(sample, rows, survey.sample_keys, stream.substream("unit"))
+    gain = _measure_gain(
+        sample, rows, survey.sample_keys, stream.substream("unit"), in_order=survey.in_order
+    )
     if gain < _WORTH_UNIT + min(len(sample.Y), _ROWS_OF_UNIT) ** -0.5:  # chance, with few rows
         return replace(survey, in_one_unit=None)
     note = (
@@ -417,16 +482,23 @@ def choose_unit(survey: Survey, stream: Stream, progress: Progress) -> Survey:
     )
 
 
-def _measure_gain(sample: Sample, rows: Any, keys: Keys, stream: Stream) -> float:
+def _measure_gain(
+    sample: Sample, rows: Any, keys: Keys, stream: Stream, *, in_order: bool
+) -> float:
     """Return by which share other encodings of the rows of a sample lower the squared error.
 
     That is the leave-one-out error of ridge regression with a Gaussian kernel, whose length scale
-    is chosen for each of the encodings. Rows with equal keys are left out together.
+    is chosen for each of the encodings. Rows with equal keys are left out together; with `in_order`
+    the latest rows are.
     """
     n = min(len(sample.Y), _ROWS_OF_UNIT)
-    Y, weights = sample.Y[:n], sample.weights_of(slice(n))
+    used, first, keys = np.arange(n), 0, keys[:n]
+    if in_order:
+        order, ends = divide_sample(keys, None, n, in_order=True)
+        used, first, keys = used if order is None else order, ends[-2], np.zeros_like(keys)
+    Y, weights = sample.Y[used], sample.weights_of(used)
     errors = []
-    for X in (sample.X[:n], rows[:n]):
+    for X in (sample.X[used], rows[used]):
         distinct, means, mean_weights = merge_copies(X, Y, weights)
         learned = learn_length_scales(
             Gaussian(),
@@ -445,7 +517,7 @@ def _measure_gain(sample: Sample, rows: Any, keys: Keys, stream: Stream) -> floa
         )
         with one_blas_thread():
             found = leave_one_out_errors(
-                landmarks.fit(X), X, Y, 0, sample_weight=weights, keys=keys[:n]
+                landmarks.fit(X), X, Y, first, sample_weight=weights, keys=keys
             )
         errors.append(min(found.values()))
     gain = 1 - errors[1] / errors[0] if errors[0] > 0 else 0.0
@@ -487,63 +559,11 @@ def _note_rare_classes(target: TargetLearner, reader: TargetReader, n_rows: int)
         return []
     return [
         Doubt(
-            f"Some classes have too few rows to learn from: {_list_classes(rare)} of "
+            f"Some classes have too few rows to learn from: {list_classes(rare)} of "
             f"{plain.count(n_rows, 'row')}",
             "correct the labels if they are typos",
             "add rows of these classes",
         )
-    ]
-
-
-def _list_classes(counts: Mapping[Any, int]) -> str:
-    shown = [
-        f"{format_label(label)!r} ({plain.count(count, 'row')})" for label, count in counts.items()
-    ]
-    return ", ".join(shown[:5]) + (", ..." if len(shown) > 5 else "")
-
-
-def _hold_out(
-    found: SurveyPass,
-    share: float,
-    stream: Stream,
-    reader: TargetReader,
-    sampled: Keys,
-    *,
-    suggests_folds: bool,
-) -> tuple[HeldOut, list[Message | str]]:
-    """Return which rows are held out, and notes if these are none or not random."""
-    lasts = found.target.lasts if reader.classes is not None else {}
-    held_out, kept = choose_held_out(found.counts, share, stream, lasts, sampled)
-    if held_out.share > 0:
-        return held_out, [*_note_kept_classes(found.target, kept)]
-    reason, remedies = "all rows with the same inputs are needed for training", list[Remedy]()
-    if share == 0:
-        reason = f"the table has fewer than {_FEWEST_ROWS} rows"
-        if suggests_folds and found.counts.n_keys >= 2 * _FEW_FOLDS:
-            remedies.append(Remedy("estimate it by cross-validation", folds=_FEW_FOLDS))
-    return held_out, [Message(f"No rows are held out to measure the error: {reason}", *remedies)]
-
-
-def _note_kept_classes(target: TargetLearner, kept: Iterable[Any]) -> list[str]:
-    """Return a note on classes of which all rows would have been held out."""
-    counts = {label: target.counts[label] for label in sorted(kept)}
-    if not counts:
-        return []
-    return [
-        "At least one row of each of these classes is a training row, since they are too rare to "
-        f"be held out at random: {_list_classes(counts)}."
-    ]
-
-
-def _note_copies(counts: KeyCounts) -> list[str]:
-    """Return a note on the number of rows that repeat the inputs of others."""
-    if not counts.n_repeated:
-        return []
-    about = "" if counts.is_exact else "About "
-    n_repeated = int(float(f"{counts.n_repeated:.3g}")) if about else counts.n_repeated
-    return [
-        f"{about}{plain.count(n_repeated)} of {plain.count(counts.n_rows, 'row')} repeat the "
-        "inputs of another row; copies are never divided between training and held-out rows."
     ]
 
 

@@ -121,6 +121,7 @@ class Sample:
     ends: tuple[int, ...]  # of the parts
     weight: _Array | None = None  # of the rows
     keys: Keys | None = None
+    in_order: bool = False  # of time: validation rows are the latest, and are left out together
 
     @classmethod
     def of(
@@ -130,9 +131,12 @@ class Sample:
         n_classes: int | None,
         weight: _Array | None = None,
         keys: Keys | None = None,
+        *,
+        in_order: bool = False,
     ) -> Sample:
-        """Divide rows in random order."""
-        order, ends = divide_sample(keys, None if n_classes is None else target, len(target))
+        """Divide rows in random order; with `in_order`, keys are times."""
+        codes = None if n_classes is None else target
+        order, ends = divide_sample(keys, codes, len(target), in_order=in_order)
         if order is not None:
             X, target = X[order], target[order]
             weight = None if weight is None else weight[order]
@@ -142,7 +146,7 @@ class Sample:
         else:
             signs = np.where(target[:, None] == np.arange(n_classes), 1.0, -1.0)
             Y, codes = signs[:, 1:] if n_classes == 2 else signs, target
-        return cls(X, Y, codes, tuple(ends), weight, keys)
+        return cls(X, Y, codes, tuple(ends), weight, keys, in_order)
 
     @property
     def n_train(self) -> int:
@@ -151,13 +155,16 @@ class Sample:
 
     def quarters(self) -> list[slice]:
         """Return the validation rows of each fold: each part of few rows, or the last."""
-        if len(self.Y) > MOST_FOLDED_ROWS:
+        if self.in_order or len(self.Y) > MOST_FOLDED_ROWS:
             return [slice(self.n_train, len(self.Y))]
         return [slice(begin, end) for begin, end in pairwise([0, *self.ends])]
 
     def keys_of(self, rows: Any) -> Keys | None:
-        """Return the keys of some rows, which are left out together."""
-        return None if self.keys is None else self.keys[rows]
+        """Return the keys of some rows: those with equal keys are left out together."""
+        if self.keys is None:
+            return None
+        keys: Keys = self.keys[rows]
+        return np.zeros_like(keys) if self.in_order else keys
 
     def weights_of(self, rows: Any) -> _Array | None:
         """Return the weights of some rows, with mean 1."""
@@ -497,7 +504,9 @@ class KernelSearch:
         n_rows = min(total, MOST_COMPARING_ROWS)
         others = every[total - n_rows + n_learning :]
         keys = self._sample.keys
-        if keys is not None:
+        if self._sample.in_order:
+            others = others[others >= self._sample.n_train]
+        elif keys is not None:
             others = others[~np.isin(keys[others], keys[:n_learning])]
         kept = np.concatenate([every[:n_learning], others])
         return [kept], [min(len(others), _MOST_JUDGED_ROWS) if others.size else len(kept)]

@@ -67,6 +67,7 @@ def choose_penalty(
     n_threads: int | None,
     sample_weight: NDArray[np.float64] | None = None,
     sample_keys: Keys | None = None,
+    in_order: bool = False,
 ) -> ChosenPenalty:
     """Choose the penalty of a model that is trained on `n_rows` rows.
 
@@ -84,7 +85,7 @@ def choose_penalty(
     if not are_comparable(target):
         return ChosenPenalty(default, [], ())
     keys = None if sample_keys is None else sample_keys[rows]
-    sample = Sample.of(X[rows], target[rows], n_classes, weight, keys)
+    sample = Sample.of(X[rows], target[rows], n_classes, weight, keys, in_order=in_order)
     if is_named:
         n_features = min(n_features, max(_FEWEST_FEATURES, len(sample.Y) // 4))
     folds: list[_FoldFeatures] = []

@@ -47,7 +47,6 @@ _FEW_ROWS = 20_000  # up to which random features are not considered
 _MANY_LANDMARKS = 3072  # with which they beat random features for more rows
 _MOST_LANDMARK_COLUMNS = 1024
 _AROUND = tuple(10.0 ** (power / 2) for power in range(-2, 3))  # of a ridge found with fewer rows
-_FEW_REPEATED = 0.01  # of all rows: generalized cross-validation takes copies for other rows
 _CHECK_AT_SIZE = 0.25  # the share of the budget for a penalty that suits all features
 
 
@@ -108,7 +107,8 @@ def tune_settings(
     budget: float = USUAL_BUDGET,
     sample_weight: _Array | None = None,
     sample_keys: Keys | None = None,
-    share_repeated: float = 0.0,
+    in_order: bool = False,
+    independent: bool = True,
     at_size: bool = True,
     memory: TuningMemory | None = None,
 ) -> TunedSettings:
@@ -147,8 +147,11 @@ def tune_settings(
         The weights of the rows of the sample, in training and in validation.
     sample_keys : ndarray of uint64, optional
         The keys of the rows: those with equal keys are not divided into training and validation.
-    share_repeated : float, default=0.0
-        The share of all rows that have the key of another row.
+    in_order : bool, default=False
+        Whether keys are times: the latest rows are the validation rows.
+    independent : bool, default=True
+        Whether rows are neither copies of others nor in groups or in order, so that generalized
+        cross-validation of all rows can choose alpha.
     at_size : bool, default=True
         Whether the penalty has to suit a given number of features; otherwise other machines of the
         kernel share it.
@@ -156,7 +159,7 @@ def tune_settings(
         The results of steps, some of which an earlier run may have computed.
     """
     memory = TuningMemory() if memory is None else memory
-    sample = Sample.of(X, target, n_classes, sample_weight, sample_keys)
+    sample = Sample.of(X, target, n_classes, sample_weight, sample_keys, in_order=in_order)
     points, notes = list[TuningPoint](), list[str]()
     is_free = length_scale is None and choice.has_length_scale
     if is_free and in_memory:
@@ -193,8 +196,7 @@ def tune_settings(
     ridge = best.ridge if alpha is None else alpha
     folds, mean = best.folds, average_scales(best.folds)
     settings = TunedSettings(best.choice, mean, ridge, n_components, points)
-    is_judged_by_all = share_repeated <= _FEW_REPEATED and n_rows > MOST_COMPARING_ROWS
-    if n_classes is None and alpha is None and is_judged_by_all:
+    if n_classes is None and alpha is None and independent and n_rows > MOST_COMPARING_ROWS:
         least = LEAST_RIDGE.get(best.choice.name, 0.0)
         around = [max(ridge * factor, least) for factor in _AROUND]
         settings = replace(settings, alphas=tuple(dict.fromkeys(around)))
