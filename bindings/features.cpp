@@ -27,7 +27,7 @@ namespace {
 template <class T>
 struct Output {
     Output(const Buffer& out, int kind, double scale, const std::optional<Buffer>& phases,
-           size_t most_frequencies) {
+           bool* not_finite, size_t most_frequencies) {
         const auto view = out.as<T>();
         require(out.ndim() < 2 || out.size() == 0 || !out.overlaps_itself(),
                 "out must not overlap itself");
@@ -42,6 +42,7 @@ struct Output {
         features.frequencies = paired ? (columns + 1) / 2 : columns;
         features.scale = static_cast<T>(scale);
         features.phases = nullptr;
+        features.not_finite = not_finite;
         require(features.kind != FeatureKind::complex || columns % 2 == 0,
                 "complex features take an even number of real columns");
         require(features.frequencies <= most_frequencies, "out has more columns than features");
@@ -65,8 +66,9 @@ struct Output {
 };
 
 // permutation, if there is one, must hold numbers below the size of a block: the caller has seen to
-// it. weights: (T, columns of out), and scores: (rows of x, T), written; or both none.
-void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle permutation,
+// it. weights: (T, columns of out), and scores: (rows of x, T), written; or both none. Returns,
+// like the others, whether all features are finite.
+bool fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle permutation,
                    nb::handle inner, nb::handle outer, size_t blocks_per_group, size_t first_turn,
                    int kind, double scale, nb::handle phases, nb::handle weights, nb::handle scores,
                    int n_threads) {
@@ -95,10 +97,11 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
                     static_cast<size_t>(p->extent(1)) == size,
                 "permutation must have a row for each group");
     }
+    bool not_finite = false;
     with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
         const Input<T> input(x);
-        const Output<T> output(to, kind, scale, phase, blocks * size);
+        const Output<T> output(to, kind, scale, phase, &not_finite, blocks * size);
         require(input.count == output.rows, "out must have as many rows as x");
         require(output.features.kind != FeatureKind::times, "only dense products multiply");
         require(input.dim <= size, "x has more columns than a block");
@@ -136,6 +139,7 @@ void fastfood_into(nb::handle x, nb::handle out, nb::handle signs, nb::handle pe
                                scoring ? &*scoring : nullptr, execution);
         });
     });
+    return !not_finite;
 }
 
 // Elements that `count` frequencies of `dim` coordinates take when they are packed.
@@ -163,15 +167,17 @@ void pack_into(nb::handle w, nb::handle out) {
 }
 
 // packed: what pack_into made of (m, d). Its frequency j is frequency first + j of the features.
-void dense_into(nb::handle x, nb::handle packed, size_t m, size_t first, nb::handle out, int kind,
+bool dense_into(nb::handle x, nb::handle packed, size_t m, size_t first, nb::handle out, int kind,
                 double scale, nb::handle phases, int n_threads) {
     const Buffer to(out, Buffer::Access::write), frequencies(packed, Buffer::Access::read);
     std::optional<Buffer> phase;
     if (!phases.is_none()) phase.emplace(phases, Buffer::Access::read);
+    bool not_finite = false;
     with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
         const Input<T> input(x);
-        const Output<T> output(to, kind, scale, phase, std::numeric_limits<size_t>::max());
+        const Output<T> output(to, kind, scale, phase, &not_finite,
+                               std::numeric_limits<size_t>::max());
         require(input.count == output.rows, "out must have as many rows as x");
         const T* elements =
             contiguous<T>(frequencies, kind_of<T>, "packed must have the dtype of out");
@@ -187,22 +193,25 @@ void dense_into(nb::handle x, nb::handle packed, size_t m, size_t first, nb::han
                                          output.stride, execution);
             });
     });
+    return !not_finite;
 }
 
 // Features of projections z of frequencies first, first + 1, ..., times `outer` where it is given.
-void features_into(nb::handle z, nb::handle outer, size_t first, nb::handle out, int kind,
+bool features_into(nb::handle z, nb::handle outer, size_t first, nb::handle out, int kind,
                    double scale, nb::handle phases, int n_threads) {
     const Buffer to(out, Buffer::Access::write);
     std::optional<Buffer> s, phase;
     if (!outer.is_none()) s.emplace(outer, Buffer::Access::read);
     if (!phases.is_none()) phase.emplace(phases, Buffer::Access::read);
+    bool not_finite = false;
     with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
         const Input<T> input(z);
         const auto* rows = std::get_if<DenseRows<T>>(&input.rows);
         require(rows != nullptr, "z must be dense");
         const size_t n = input.dim;
-        const Output<T> output(to, kind, scale, phase, std::numeric_limits<size_t>::max());
+        const Output<T> output(to, kind, scale, phase, &not_finite,
+                               std::numeric_limits<size_t>::max());
         require(input.count == output.rows, "out must have as many rows as z");
         require(!s || s->size() == n, "outer must have an element for each column of z");
         require(first <= output.features.frequencies, "first is beyond the columns of out");
@@ -213,6 +222,7 @@ void features_into(nb::handle z, nb::handle outer, size_t first, nb::handle out,
                                      output.features, output.data, output.stride, execution);
         });
     });
+    return !not_finite;
 }
 
 // A matrix that is worked on in place.
@@ -252,13 +262,14 @@ void exponentials_of(nb::handle z, nb::handle columns, nb::handle rows, int n_th
 
 // starts, degrees: int64; powers, weights: float64; alpha, beta: of the dtype of z, as many as the
 // highest degree.
-void zonal_of(nb::handle z, nb::handle squares, nb::handle starts, nb::handle degrees,
+bool zonal_of(nb::handle z, nb::handle squares, nb::handle starts, nb::handle degrees,
               nb::handle powers, nb::handle weights, nb::handle alpha, nb::handle beta,
               int n_threads) {
     const Buffer to(z, Buffer::Access::write), of_rows(squares, Buffer::Access::read),
         s(starts, Buffer::Access::read), n(degrees, Buffer::Access::read),
         k(powers, Buffer::Access::read), w(weights, Buffer::Access::read),
         a(alpha, Buffer::Access::read), b(beta, Buffer::Access::read);
+    bool not_finite = false;
     with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
         const InPlace<T> matrix(to);
@@ -285,9 +296,11 @@ void zonal_of(nb::handle z, nb::handle squares, nb::handle starts, nb::handle de
         }
         const double* r = contiguous<double>(of_rows, 'd', "squares must be float64");
         run(n_threads, matrix.rows * matrix.columns, [&](const Execution& execution) {
-            return zonal<T>(matrix.data, matrix.stride, matrix.rows, r, groups, execution);
+            return zonal<T>(matrix.data, matrix.stride, matrix.rows, r, groups, execution,
+                            &not_finite);
         });
     });
+    return !not_finite;
 }
 
 // like: an array of the dtype of x, which may be a tuple.

@@ -22,8 +22,8 @@ bool all_below(const int32_t* values, size_t count, size_t bound) {
 }
 
 // buckets, weights: (degree, columns of x); offsets: (degree, columns of out) or None; row_scales:
-// as many as x has rows, or None.
-void tensor_sketch_into(nb::handle x, nb::handle buckets, nb::handle weights, nb::handle offsets,
+// as many as x has rows, or None. Returns whether all elements are finite.
+bool tensor_sketch_into(nb::handle x, nb::handle buckets, nb::handle weights, nb::handle offsets,
                         nb::handle row_scales, nb::handle ring_roots, nb::handle out,
                         int n_threads) {
     const Buffer to(out, Buffer::Access::write), h(buckets, Buffer::Access::read),
@@ -36,6 +36,7 @@ void tensor_sketch_into(nb::handle x, nb::handle buckets, nb::handle weights, nb
             "out must be a matrix that does not overlap itself");
     require(h.ndim() == 2 && same_shape(h, s) && h.extent(0) >= 1,
             "buckets and weights must be matrices of one shape");
+    bool not_finite = false;
     with_real_type(to, [&](auto zero) {
         using T = decltype(zero);
         const Input<T> input(x);
@@ -70,9 +71,10 @@ void tensor_sketch_into(nb::handle x, nb::handle buckets, nb::handle weights, nb
         const size_t work = input.count * degree * (input.dim / 4 + 4 * length);
         run(n_threads, work, [&](const Execution& execution) {
             return tensor_sketch<T>(input.rows, sketches, scales, view.data, row_stride(view),
-                                    execution);
+                                    execution, &not_finite);
         });
     });
+    return !not_finite;
 }
 
 size_t roots_of(size_t length) {

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["change_record", "mutate_bytes", "mutate_json", "mutate_text"]
+__all__ = ["change_numbers", "change_record", "mutate_bytes", "mutate_json", "mutate_text"]
 
 _TOKENS = (
     *(b'"', b'""', b",", b";", b"\t", b"\n", b"\r", b"\r\n", b"\n\n", b" ", b"\0"),
@@ -141,6 +141,18 @@ def change_record(record: Any, rng: np.random.Generator) -> Any:
         holder.insert(int(rng.integers(len(holder) + 1)), copy.deepcopy(holder[key]))
     else:
         holder[f"{key}_"] = holder.pop(key)
+    return changed
+
+
+def change_numbers(record: Any, values: tuple[float, ...], rng: np.random.Generator) -> Any:
+    """A copy of a JSON value in which one of its floats is one of these values."""
+    changed = copy.deepcopy(record)
+    places: list[tuple[Any, Any]] = []
+    _list_places(changed, places)
+    floats = [(holder, key) for holder, key in places if isinstance(holder[key], float)]
+    if floats:
+        holder, key = floats[int(rng.integers(len(floats)))]
+        holder[key] = values[int(rng.integers(len(values)))]
     return changed
 
 

@@ -31,8 +31,8 @@ struct KernelTable {
     // z[j] becomes exp((z[j] + column[j]) + row).
     void (*exponentials_row)(T* z, const T* column, T row, size_t n);
     // z[j] becomes factor * p(z[j] * inverse), p of this degree in the recurrence of alpha and
-    // beta.
-    void (*zonal_row)(T* z, size_t n, T inverse, T factor, const T* alpha, const T* beta,
+    // beta. Returns whether the results are finite, if factor is.
+    bool (*zonal_row)(T* z, size_t n, T inverse, T factor, const T* alpha, const T* beta,
                       int degree);
 
     // Steps of a circular convolution of power-of-two length n: forward on each operand, multiply
@@ -59,6 +59,9 @@ struct KernelTable {
 
     // tile[buckets[i]] += weights[i] x[i] for n vectors of `width` rows side by side.
     void (*sketch_lanes)(const T* x, const int32_t* buckets, const T* weights, size_t n, T* tile);
+
+    // Whether n contiguous elements are finite.
+    bool (*all_finite)(const T* x, size_t n);
 
     // Features of projections z, times `outer` where given, of frequencies first, first + 1, ...
     void (*features_row)(const T* z, const T* outer, size_t n, size_t first,

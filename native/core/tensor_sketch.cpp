@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "finite_check.hpp"
 #include "kernel_table.hpp"
 #include "ring_plan.hpp"
 #include "scratch.hpp"
@@ -52,6 +53,7 @@ void start_row(const CountSketches<T>& s, size_t k, T* to) {
 template <class T>
 struct Problem {
     const KernelTable<T>& kernel;  // chosen once: another thread may change the instruction set
+    bool* not_finite;
     CountSketches<T> sketches;
     const T* row_scales;
     T* out;
@@ -85,8 +87,10 @@ bool sketch_alone(const Problem<T>& p, const Input& x) {
             T* to = p.out_row(row);
             start_row(p.sketches, 0, to);
             add_row(x, row, p.sketches, 0, to);
-            if (!p.row_scales) continue;
-            for (size_t i = 0; i < p.sketches.length; ++i) to[i] *= p.row_scales[row];
+            for (size_t i = 0; p.row_scales && i < p.sketches.length; ++i) {
+                to[i] *= p.row_scales[row];
+            }
+            check_finite(to, p.sketches.length, p.not_finite);
         }
     });
 }
@@ -127,6 +131,7 @@ bool sketch_rows(const Problem<T>& p, const Input& x) {
             } else {
                 kernel.row.inverse(product, p.out_row(row), p.n, twiddles);
             }
+            check_finite(p.out_row(row), length, p.not_finite);
         }
     });
 }
@@ -238,6 +243,7 @@ bool sketch_tiles(const Problem<T>& p, const Input& x, const Transforms& transfo
                 to[l] = l < used ? p.out_row(first + l) : factor + l * s.length;
             }
             p.kernel.separate_rows(product, to.data(), s.length);
+            for (size_t l = 0; l < used; ++l) check_finite(to[l], s.length, p.not_finite);
         }
     });
 }
@@ -246,10 +252,11 @@ bool sketch_tiles(const Problem<T>& p, const Input& x, const Transforms& transfo
 
 template <class T>
 bool tensor_sketch(const Rows<T>& x, const CountSketches<T>& sketches, const T* row_scales, T* out,
-                   ptrdiff_t out_stride, const Execution& execution) {
+                   ptrdiff_t out_stride, const Execution& execution, bool* not_finite) {
     const size_t rows = count_of(x), length = sketches.length;
     if (rows == 0 || length == 0) return true;
-    Problem<T> p{kernels<T>(), sketches, row_scales, out, out_stride, execution, length, false};
+    Problem<T> p{kernels<T>(), not_finite, sketches, row_scales, out,
+                 out_stride,   execution,  length,   false};
     p.execution.n_threads = most_participants(execution);  // one number for scratch and for threads
     const bool has_roots = sketches.ring_roots && ring_roots_size(length) > 0;
     if (sketches.degree > 1 && !std::has_single_bit(length) && !has_roots) {
@@ -268,8 +275,8 @@ bool tensor_sketch(const Rows<T>& x, const CountSketches<T>& sketches, const T* 
 }
 
 template bool tensor_sketch(const Rows<float>&, const CountSketches<float>&, const float*, float*,
-                            ptrdiff_t, const Execution&);
+                            ptrdiff_t, const Execution&, bool*);
 template bool tensor_sketch(const Rows<double>&, const CountSketches<double>&, const double*,
-                            double*, ptrdiff_t, const Execution&);
+                            double*, ptrdiff_t, const Execution&, bool*);
 
 }  // namespace kernelmill

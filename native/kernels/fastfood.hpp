@@ -183,13 +183,13 @@ KM_INLINE void fastfood_store_pairs(const T* c, const T* s, T* out, ptrdiff_t ou
 
 // Sines and cosines of n tile rows, times scale. x may be c.
 template <class T>
-KM_INLINE void fastfood_sincos(const T* x, T* c, T* s, size_t n, T scale) {
+KM_INLINE void fastfood_sincos(const T* x, T* c, T* s, size_t n, T scale, bool* not_finite) {
     constexpr size_t w = width<T>, together = 2;
     for (size_t k = 0; k < n; k += together) {  // n is a multiple of 8
         Vec<T> in[together], sine[together], cosine[together];
         KM_UNROLL
         for (size_t i = 0; i < together; ++i) in[i] = load(x + (k + i) * w);
-        feature_sincos<T, together>(in, sine, cosine, broadcast(scale));
+        feature_sincos<T, together>(in, sine, cosine, broadcast(scale), not_finite);
         KM_UNROLL
         for (size_t i = 0; i < together; ++i) {
             store(c + (k + i) * w, cosine[i]);
@@ -218,7 +218,7 @@ KM_INLINE void fastfood_features(T* z, size_t n, size_t first, const Features<T>
     if (paired && first + count > features.pairs) {  // one more, for an odd number of columns
         pairs = features.pairs - first;
         Vec<T> x = load(z + pairs * w) + broadcast(features.phases[features.pairs]), sine, cosine;
-        feature_sincos<T, 1>(&x, &sine, &cosine, broadcast(features.scale));
+        feature_sincos<T, 1>(&x, &sine, &cosine, broadcast(features.scale), features.not_finite);
         for (int r = 0; r < rows; ++r) out[r * out_stride + 2 * features.pairs] = cosine[r];
     }
     // While the sines are computed, the memory that they go to can come near.
@@ -230,7 +230,11 @@ KM_INLINE void fastfood_features(T* z, size_t n, size_t first, const Features<T>
             __builtin_prefetch(row + features.pairs + i, 1);
         }
     }
-    if (kind != FeatureKind::projection) fastfood_sincos<T>(z, z, s, n, features.scale);
+    if (kind == FeatureKind::projection) {
+        if (!all_finite(z, count * w)) report_not_finite(features.not_finite);
+    } else {
+        fastfood_sincos<T>(z, z, s, n, features.scale, features.not_finite);
+    }
     if (kind == FeatureKind::complex) {
         fastfood_store_pairs<T>(z, s, out + 2 * first, out_stride, pairs, rows);
         return;

@@ -71,9 +71,10 @@ KM_INLINE void half_turn_sincos(const Vec<float>* x, Vec<float>* sine, Vec<float
 }
 
 template <class T, int N>
-KM_INLINE void feature_sincos(const Vec<T>* x, Vec<T>* sine, Vec<T>* cosine, Vec<T> scale) {
+KM_INLINE void feature_sincos(const Vec<T>* x, Vec<T>* sine, Vec<T>* cosine, Vec<T> scale,
+                              bool* not_finite) {
     if constexpr (sizeof(T) == 8) {
-        sincos<T, N>(x, sine, cosine);
+        sincos<T, N>(x, sine, cosine, not_finite);
         KM_UNROLL
         for (int i = 0; i < N; ++i) sine[i] *= scale, cosine[i] *= scale;
     } else {
@@ -85,7 +86,7 @@ KM_INLINE void feature_sincos(const Vec<T>* x, Vec<T>* sine, Vec<T>* cosine, Vec
             for (int i = 0; i < N; ++i) {
                 const Bits<T> which = sincos_out_of_range<T>(x[i]);
                 Vec<T> s = sine[i], c = cosine[i];
-                redo_sincos<T>(x[i], which, s, c);
+                redo_sincos<T>(x[i], which, s, c, not_finite);
                 sine[i] = select_by_sign<T>(which, s * scale, sine[i]);
                 cosine[i] = select_by_sign<T>(which, c * scale, cosine[i]);
             }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "feature_sincos.hpp"
+#include "finite.hpp"
 #include "kernelmill/features.hpp"
 
 namespace kernelmill::KM_TARGET {
@@ -61,16 +62,21 @@ void features_row(const T* z, const T* outer, size_t n, size_t first, const Feat
     constexpr int w = width<T>;
     const Vec<T> scale = broadcast<T>(features.scale);
     const size_t end = first + n < features.frequencies ? first + n : features.frequencies;
+    Vec<T> mark{};
     if (features.kind == FeatureKind::times) {
         for (size_t j = first; j < end; j += w) {
             const int count = static_cast<int>(end - j < w ? end - j : w);
-            const Vec<T> v = scaled_lanes(z, outer, j - first, count);
+            Vec<T> v = scaled_lanes(z, outer, j - first, count);
             if (count == w) {
-                store(row + j, load(row + j) * v);
+                v *= load(row + j);
+                store(row + j, v);
             } else {
-                store_first(row + j, load_first(row + j, count) * v, count);
+                v *= load_first(row + j, count);
+                store_first(row + j, v, count);
             }
+            mark = see<T>(mark, v);
         }
+        if (!has_seen_finite<T>(mark)) report_not_finite(features.not_finite);
         return;
     }
     if (features.kind == FeatureKind::projection || features.kind == FeatureKind::cos_phase) {
@@ -81,14 +87,16 @@ void features_row(const T* z, const T* outer, size_t n, size_t first, const Feat
                 v +=
                     count == w ? load(features.phases + j) : load_first(features.phases + j, count);
                 const Vec<T> x = v;
-                feature_sincos<T, 1>(&x, &s, &v, scale);
+                feature_sincos<T, 1>(&x, &s, &v, scale, features.not_finite);
             }
             if (count == w) {
                 store(row + j, v);
             } else {
                 store_first(row + j, v, count);
             }
+            mark = see<T>(mark, v);
         }
+        if (!has_seen_finite<T>(mark)) report_not_finite(features.not_finite);
         return;
     }
     const size_t pairs_end = end < features.pairs ? end : features.pairs;
@@ -98,7 +106,7 @@ void features_row(const T* z, const T* outer, size_t n, size_t first, const Feat
         KM_UNROLL
         for (int i = 0; i < sincos_together; ++i)
             x[i] = scaled_lanes(z, outer, j - first + i * w, w);
-        feature_sincos<T, sincos_together>(x, s, c, scale);
+        feature_sincos<T, sincos_together>(x, s, c, scale, features.not_finite);
         KM_UNROLL
         for (int i = 0; i < sincos_together; ++i) {
             store_pair(features, row, j + i * w, c[i], s[i], w);
@@ -107,14 +115,14 @@ void features_row(const T* z, const T* outer, size_t n, size_t first, const Feat
     for (; j < pairs_end; j += w) {
         const int count = static_cast<int>(pairs_end - j < w ? pairs_end - j : w);
         Vec<T> x = scaled_lanes(z, outer, j - first, count), s, c;
-        feature_sincos<T, 1>(&x, &s, &c, scale);
+        feature_sincos<T, 1>(&x, &s, &c, scale, features.not_finite);
         store_pair(features, row, j, c, s, count);
     }
     if (end > features.pairs && first <= features.pairs) {  // the odd one
         Vec<T> x = scaled_lanes(z, outer, features.pairs - first, 1) +
                    features.phases[features.pairs],
                s, c;
-        feature_sincos<T, 1>(&x, &s, &c, scale);
+        feature_sincos<T, 1>(&x, &s, &c, scale, features.not_finite);
         store_first(row + 2 * features.pairs, c, 1);
     }
 }

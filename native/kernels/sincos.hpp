@@ -4,6 +4,7 @@
 // lanes are computed again one by one. Constants: tools/derive_sincos_constants.py.
 #pragma once
 
+#include "finite.hpp"
 #include "simd.hpp"
 
 namespace kernelmill {
@@ -165,9 +166,11 @@ KM_INLINE Bits<T> sincos_out_of_range(Vec<T> x) {
 
 // Not inlined: it is rarely needed, and would cost the callers registers.
 template <class T>
-__attribute__((noinline)) void redo_lanes(const T* x, const T* which, T* sine, T* cosine) {
+__attribute__((noinline)) void redo_lanes(const T* x, const T* which, T* sine, T* cosine,
+                                          bool* not_finite) {
     for (int i = 0; i < width<T>; ++i) {
         if (which[i] == T(0)) continue;
+        if (!(x[i] - x[i] == T(0))) report_not_finite(not_finite);
         double s, c;
         sincos_of_any(static_cast<double>(x[i]), &s, &c);
         sine[i] = static_cast<T>(s);
@@ -175,27 +178,28 @@ __attribute__((noinline)) void redo_lanes(const T* x, const T* which, T* sine, T
     }
 }
 template <class T>
-KM_INLINE void redo_sincos(Vec<T> x, Bits<T> which, Vec<T>& sine, Vec<T>& cosine) {
+KM_INLINE void redo_sincos(Vec<T> x, Bits<T> which, Vec<T>& sine, Vec<T>& cosine,
+                           bool* not_finite) {
     T lanes[4][width<T>];
     store(lanes[0], x);
     store(lanes[1], select_by_sign<T>(which, broadcast<T>(1), broadcast<T>(0)));
     store(lanes[2], sine);
     store(lanes[3], cosine);
-    redo_lanes<T>(lanes[0], lanes[1], lanes[2], lanes[3]);
+    redo_lanes<T>(lanes[0], lanes[1], lanes[2], lanes[3], not_finite);
     sine = load(lanes[2]);
     cosine = load(lanes[3]);
 }
 
-// N vectors of arbitrary arguments.
+// N vectors of arbitrary arguments. Those that are not finite are reported.
 template <class T, int N>
-KM_INLINE void sincos(const Vec<T>* x, Vec<T>* sine, Vec<T>* cosine) {
+KM_INLINE void sincos(const Vec<T>* x, Vec<T>* sine, Vec<T>* cosine, bool* not_finite = nullptr) {
     sincos_in_range<T, N>(x, sine, cosine);
     Bits<T> rare{};
     KM_UNROLL
     for (int i = 0; i < N; ++i) rare |= sincos_out_of_range<T>(x[i]);
     if (__builtin_expect(any_set<T>(rare), 0)) {
         for (int i = 0; i < N; ++i) {
-            redo_sincos<T>(x[i], sincos_out_of_range<T>(x[i]), sine[i], cosine[i]);
+            redo_sincos<T>(x[i], sincos_out_of_range<T>(x[i]), sine[i], cosine[i], not_finite);
         }
     }
 }

@@ -5,6 +5,7 @@
 #include "exponentials.hpp"
 #include "fastfood.hpp"
 #include "few_outputs.hpp"
+#include "finite.hpp"
 #include "fwht.hpp"
 #include "mixed_rings.hpp"
 #include "moments.hpp"
@@ -37,6 +38,7 @@ constexpr KernelTable<T> table_of() {
         .rings_multiply = rings_multiply<T>,
         .rings_inverse = rings_inverse<T>,
         .sketch_lanes = sketch_lanes<T>,
+        .all_finite = all_finite<T>,
         .features_row = features_row<T>,
         .fastfood_tile_layout = fastfood_tile_layout,
         .fastfood_tile = fastfood_tile<T>,

@@ -27,7 +27,8 @@ def circular_convolve(
 
 # Features of rows: a dense matrix, or (data, indices, indptr, columns) of a CSR matrix. `kind` is
 # one of `feature_kinds`: "projection", "cos_sin", "complex" (as pairs of reals) or "cos_phase"; for
-# `dense` also "times", which multiplies what is there by the projection.
+# `dense` also "times", which multiplies what is there by the projection. These functions, `zonal`
+# and `tensor_sketch` return whether all results are finite.
 feature_kinds: dict[str, int]
 Rows = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 
@@ -46,7 +47,7 @@ def fastfood(
     weights: NDArray[Any] | None,
     scores: NDArray[Any] | None,
     n_threads: int,
-) -> None: ...
+) -> bool: ...
 def features(
     z: NDArray[Any],
     outer: NDArray[Any] | None,
@@ -56,7 +57,7 @@ def features(
     scale: float,
     phases: NDArray[Any] | None,
     n_threads: int,
-) -> None: ...
+) -> bool: ...
 
 # In place: exp((z + columns) + rows), finite in any case; `rows` is float64.
 def exponentials(
@@ -75,7 +76,7 @@ def zonal(
     alpha: NDArray[Any],
     beta: NDArray[Any],
     n_threads: int,
-) -> None: ...
+) -> bool: ...
 
 # Products of columns over the rows (x - center) * factors and a last row: those with each other are
 # added to the lower triangle of moments, those with targets to cross.
@@ -143,7 +144,7 @@ def dense(
     scale: float,
     phases: NDArray[Any] | None,
     n_threads: int,
-) -> None: ...
+) -> bool: ...
 
 # Sketches of rows; buckets and weights of shape (degree, columns of x), offsets (degree, columns of
 # out).
@@ -156,7 +157,7 @@ def tensor_sketch(
     ring_roots: NDArray[Any] | None,
     out: NDArray[Any],
     n_threads: int,
-) -> None: ...
+) -> bool: ...
 def ring_roots_size(length: int) -> int: ...
 def ring_roots(out: NDArray[Any], length: int) -> None: ...
 

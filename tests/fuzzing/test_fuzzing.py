@@ -19,6 +19,7 @@ from kernelmill.files import kinds, model_file
 from kernelmill.io import open_table
 from kernelmill.io.matrix import matrix_file
 from kernelmill.io.text.parser import TextParser
+from kernelmill.learners import prediction
 from kernelmill.learners.run import SavedState
 
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
@@ -83,6 +84,10 @@ PLANTED = {  # a bug, and the subject that must find it
     "tensors are not checked": (
         "learner.kmill",
         lambda patch: patch.setattr(kinds.Array, "_check", lambda *_: None),
+    ),
+    "scores are not checked": (
+        "extreme.kmill",
+        lambda patch: patch.setattr(prediction, "_check_finite", lambda *_: None),
     ),
     "a checksum is not compared": (
         "damaged.kmill",

@@ -13,7 +13,7 @@ import scipy.sparse
 from sklearn.base import clone, is_classifier, is_regressor
 
 import kernelmill
-from kernelmill import Fastfood, KernelClassifier, KernelRegressor, RandomFourier
+from kernelmill import Fastfood, KernelClassifier, KernelRegressor, RandomFourier, TensorSketch
 from kernelmill.learners import load_learner
 from kernelmill.scale import (
     DaskKernelClassifier,
@@ -283,6 +283,22 @@ def test_errors_of_lazy_predictions_name_the_chunk():
     frames = DaskKernelRegressor(MAP).fit(as_frame(ROWS), as_frame(TARGETS[:, None], ["y"])["y"])
     with pytest.raises(PieceError, match=r"partition 3: .*NaN"):
         frames.predict(as_frame(bad)).compute()
+
+
+def test_rows_whose_features_are_not_finite_are_an_error():
+    sketch = TensorSketch(3, n_components=16, random_state=0)
+    rows = ROWS.copy()
+    rows[400] = 1e200
+    message = r"\(rows 351 to 599\): the features of a row are not finite .* 1e\+200, in column 0"
+    with pytest.raises(PieceError, match=message):
+        transform(sketch.fit(ROWS), as_array(rows)).compute()
+    classifier = DaskKernelClassifier(sketch, random_state=0).fit(as_array(ROWS), as_array(LABELS))
+    for method in (classifier.predict, classifier.predict_proba):
+        with pytest.raises(PieceError, match=message):
+            method(as_array(rows)).compute()
+    regressor = DaskKernelRegressor(sketch, alpha=1.0).fit(as_array(ROWS), as_array(TARGETS))
+    with pytest.raises(PieceError, match=message):
+        regressor.predict(as_array(rows), return_std=True)[1].compute()
 
 
 def test_input_that_does_not_fit():

@@ -50,6 +50,29 @@ def test_probabilities_and_kept_columns(folder, rings_csv, classifier):
     assert float(first[-1]) + float(first[-2]) == pytest.approx(1, abs=1e-5)
 
 
+def test_rows_that_are_too_large_are_named(folder):
+    a = np.linspace(-1, 1, 60)
+    targets = {"classification": np.where(a > 0, "high", "low"), "regression": a**2}
+    path = folder / "far.csv"
+    for task, target in targets.items():
+        quick = {"tune": False, "length_scale": 1.0, "alpha": 1e-3, "n_components": 16}
+        model = fit_table({"a": a, "t": target}, "t", **quick, feature_map="fastfood")
+        path.write_text(f"a,t\n0.5,{target[0]}\n1e38,{target[0]}\n0.1,{target[0]}\n")
+        options = {"probabilities": True} if task == "classification" else {"std": True}
+        calls = {
+            "the features of the row are not": lambda m=model: m.predict_row({"a": 1e38}),
+            "far.csv: the features of row 2 are not": lambda m=model: m.predict(path),
+            "csv: the features of row 2 are": lambda m=model, o=options: m.predict_table(path, **o),
+            "csv: the features of a row from 1 to 3": lambda m=model: m.evaluate_table(path),
+            "features of row 2 are not": lambda m=model: m.transform_table(path),
+        }
+        for message, call in calls.items():
+            with pytest.raises(
+                TableError, match=rf"{message}.*largest encoded .*; correct the row"
+            ):
+                call()
+
+
 def test_std_is_that_of_the_learner(folder, waves_csv, regressor):
     regressor.predict_table(waves_csv, out=folder / "std.npy", std=True)
     both = np.load(folder / "std.npy")

@@ -24,6 +24,9 @@ struct Features {
     size_t pairs;
     T scale;          // factor of all columns except for projection and times
     const T* phases;  // one for each frequency; null for kinds without phases
+    // Set to true, if it is given, where a feature is NaN or infinite; perhaps also for frequencies
+    // beyond the last one. Threads store it atomically.
+    bool* not_finite = nullptr;
 };
 
 }  // namespace kernelmill

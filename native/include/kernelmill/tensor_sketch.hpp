@@ -24,14 +24,15 @@ struct CountSketches {
 // Each row of `out`, of `length` elements and out_stride apart, becomes the circular convolution of
 // the sketches of that row of x, times its row_scales where those are given. Elements are added in
 // the order of the columns; a row's result does not depend on the other rows. Scratch: O(length) a
-// thread. Returns false if it was interrupted.
+// thread. Sets *not_finite, if it is given, if an element is NaN or infinite. Returns false if it
+// was interrupted.
 //
 // Transforms have the length of the sketch if that is a power of two, or if its odd prime factors
 // are at most 13 and ring_roots are given. Otherwise they have the next power of two that holds a
 // product of two sketches, and are folded after each factor.
 template <class T>
 bool tensor_sketch(const Rows<T>& x, const CountSketches<T>& sketches, const T* row_scales, T* out,
-                   ptrdiff_t out_stride, const Execution& execution);
+                   ptrdiff_t out_stride, const Execution& execution, bool* not_finite = nullptr);
 
 // The number of constants of type T that transforms of this length take from their caller; 0 for
 // powers of two and for lengths that are folded.

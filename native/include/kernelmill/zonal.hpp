@@ -21,10 +21,10 @@ struct ZonalGroups {
     const T* beta;
 };
 
-// r is the root of squares[i] for row i. Where r is 0, groups of a degree above 0 give 0. Returns
-// false if it was interrupted.
+// r is the root of squares[i] for row i. Where r is 0, groups of a degree above 0 give 0. Sets
+// *not_finite, if it is given, if a result is NaN or infinite. Returns false if it was interrupted.
 template <class T>
 bool zonal(T* z, ptrdiff_t stride, size_t n_rows, const double* squares,
-           const ZonalGroups<T>& groups, const Execution& execution);
+           const ZonalGroups<T>& groups, const Execution& execution, bool* not_finite = nullptr);
 
 }  // namespace kernelmill

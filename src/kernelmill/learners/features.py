@@ -14,6 +14,7 @@ from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import Block, count_rows, slice_rows, take_rows
 from kernelmill.learners.few_outputs import CACHE_LINE, lay_out_rows, score_rows
 from kernelmill.maps.base import REAL, FeatureMap
+from kernelmill.maps.finite import NotFiniteError
 from kernelmill.maps.random_fourier import ShiftInvariantMap
 
 __all__ = [
@@ -43,12 +44,16 @@ def compute_features(feature_map: Any, X: Any) -> NDArray[Any]:
     """Return the features of checked rows as a real, C-ordered matrix of float32 or float64.
 
     Complex features become their real and imaginary parts, which have the same inner products.
+    Features of kernelmill's maps that are not finite raise a `NotFiniteError`.
     """
     if isinstance(feature_map, FeatureMap):
         dtype = X.dtype if X.dtype in REAL else np.dtype(np.float64)
         Z: Any = feature_map._features(X.astype(dtype, copy=False))
     else:
-        Z = feature_map.transform(X)
+        try:
+            Z = feature_map.transform(X)
+        except NotFiniteError as error:  # of a map in a pipeline, which counts the rows of X
+            raise error.found.error() from None
         if scipy.sparse.issparse(Z):
             Z = Z.toarray()
         Z = np.asarray(Z)
@@ -100,7 +105,8 @@ class ReusedMemory:
         self._map: ShiftInvariantMap | None = None
         if isinstance(features, partial) and features.func is compute_features:
             found = features.args[0]
-            writes = getattr(type(found), "_features", None) is ShiftInvariantMap._features
+            writes = isinstance(found, ShiftInvariantMap)
+            writes &= getattr(type(found), "_features", None) is FeatureMap._features
             self._map = found if writes else None
 
     @property
@@ -146,7 +152,7 @@ class ReusedMemory:
         out = self._memory[:n_rows]
         scores = np.empty((n_rows, 0 if weights is None else len(weights)), dtype)
         scoring = None if weights is None else (lay_out_rows(weights), scores)
-        feature_map._write_features(X.astype(dtype, copy=False), out, scoring)
+        feature_map._fill(X.astype(dtype, copy=False), out, scoring=scoring)
         return out, scores
 
 

@@ -5,6 +5,7 @@ Nothing here imports scikit-learn, which takes longer than the predictions for a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -23,6 +24,7 @@ from kernelmill.learners.few_outputs import score_rows
 from kernelmill.learners.files.stored import LEARNERS, restore_shared
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
 from kernelmill.maps.base import REAL
+from kernelmill.maps.finite import NotFiniteError, require_finite
 from kernelmill.maps.nystroem import NystroemMap
 
 if TYPE_CHECKING:
@@ -44,6 +46,10 @@ _Array = NDArray[np.float64]
 # many times that, they have both signs and nearly cancel each other: kernel values that are rounded
 # to float32 would then change the scores visibly.
 _LARGE_DUAL = 64.0
+
+_FEW_SCORES = 16
+
+_FINITE_IN_THE_END = np.errstate(over="ignore", invalid="ignore")  # what is not is an error
 
 
 class LinearModel(NamedTuple):
@@ -78,10 +84,12 @@ class LinearModel(NamedTuple):
         norms = np.linalg.norm(np.atleast_2d(self.coef), axis=1)
         return bool((np.abs(self.dual).sum(axis=1) > _LARGE_DUAL * norms).any())
 
+    @_FINITE_IN_THE_END
     def scores(self, X: Any, dtype: Any = None) -> NDArray[Any]:
         """Return z(x)ᵀ W + b for checked rows, of shape (n_samples, n_outputs).
 
-        Without a `dtype` it is that of the features.
+        Without a `dtype` it is that of the features. All scores are finite: otherwise a
+        `NotFiniteError` names the row.
         """
         features, coef = self.weighed_features()
         scores: NDArray[Any] | None = None
@@ -94,11 +102,15 @@ class LinearModel(NamedTuple):
         assert scores is not None  # checks reject an empty X
         scores += np.atleast_1d(self.intercept).astype(scores.dtype)
         if dtype is None and self.dual is not None and X.dtype == np.float32:
-            return scores.astype(np.float32, copy=False)
+            scores = scores.astype(np.float32, copy=False)
+        _check_finite(scores, X, "scores")
         return scores
 
-    def means_and_variances(self, X: Any, posterior: Posterior) -> tuple[_Array, _Array]:
-        """Return scores in float64, and variances relative to the noise, of shape (n_samples, 1).
+    @_FINITE_IN_THE_END
+    def means_and_deviations(
+        self, X: Any, posterior: Posterior, include_noise: bool
+    ) -> tuple[_Array, _Array]:
+        """Return scores and their standard deviations in float64, of shape (n_samples, n_outputs).
 
         Variances take a solve with a D x D matrix, which few rows are not worth.
         """
@@ -118,7 +130,20 @@ class LinearModel(NamedTuple):
         mean += self.intercept
         if self._cancels():
             mean = self.scores(X, np.float64)
-        return mean, variances
+        std = np.sqrt((variances + (1.0 if include_noise else 0.0)) * posterior.noise)
+        _check_finite(mean, X, "scores")
+        _check_finite(std, X, "standard deviations")
+        return mean, std
+
+
+def _check_finite(found: NDArray[Any], X: Any, what: str) -> None:
+    """Raise a `NotFiniteError` that names the first row with numbers that are not finite."""
+    if found.size <= _FEW_SCORES:  # where a call of NumPy takes longer
+        is_finite = all(map(math.isfinite, found.ravel().tolist()))
+    else:
+        is_finite = bool(np.isfinite(found).all())
+    if not is_finite:
+        require_finite(found, X, what, first_row=0)
 
 
 def feature_blocks(
@@ -127,13 +152,17 @@ def feature_blocks(
     """Yield slices of checked rows with their features, in order.
 
     Without `rows`, blocks are as large as the cache allows. Nothing is as large as n x D. Features
-    may be overwritten by those of the next block.
+    may be overwritten by those of the next block. A `NotFiniteError` names the row.
     """
     features = ReusedMemory(features)
     if rows is None:
         rows = rows_per_block(n_features, np.dtype(np.float64).itemsize)
     for block in slice_rows(count_rows(X), rows):
-        yield block, features(take_rows(X, block))
+        try:
+            Z = features(take_rows(X, block))
+        except NotFiniteError as error:
+            raise error.found.error(block.start) from None
+        yield block, Z
 
 
 @dataclass
@@ -232,8 +261,7 @@ class ValuePredictor:
         if not return_std:
             return self._restore(self.model.scores(X, np.float64))
         self._posterior.require_fit()
-        mean, variances = self.model.means_and_variances(X, self._posterior)
-        std = np.sqrt((variances + (1.0 if include_noise else 0.0)) * self.noise_)
+        mean, std = self.model.means_and_deviations(X, self._posterior, include_noise)
         return self._restore(mean), self._restore(std)
 
     def predict_row(self, row: Any) -> Any:

@@ -335,8 +335,7 @@ class KernelRegressor(
         posterior = self._posterior()
         posterior.require_fit()
         X = self._check_rows(X, reset=False)
-        mean, variances = self._linear_model().means_and_variances(X, posterior)
-        std = np.sqrt((variances + (1.0 if include_noise else 0.0)) * self.noise_)
+        mean, std = self._linear_model().means_and_deviations(X, posterior, include_noise)
         return self._targets.restore(mean), self._targets.restore(std)
 
     def _predictions(self, scores: NDArray[Any]) -> NDArray[Any]:

@@ -187,13 +187,12 @@ class AdditiveFourierMap(FeatureMap):
     def _prepare(self, X: Any) -> None:
         self._smooth._prepare(X)
 
-    def _features(self, X: Any) -> NDArray[Any]:
+    def _write_features(self, X: Any, out: NDArray[Any]) -> bool:
         n_smooth = self._smooth._n_features_out
-        out = np.empty((X.shape[0], self._n_features_out), X.dtype)
         self._smooth.n_threads = self.n_threads
-        out[:, :n_smooth] = self._smooth._features(X)
+        is_finite = self._smooth._write_features(X, out[:, :n_smooth])
         self._stumps.write(X, np.sqrt(self._weight), out[:, n_smooth:])
-        return out
+        return is_finite
 
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
         smooth: NDArray[np.float64] = self._smooth._exact_kernel(X, Y)

@@ -19,6 +19,7 @@ from kernelmill.arguments import check_integer
 from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Integer, Null
 from kernelmill.maps.fields import SeedKind
+from kernelmill.maps.finite import require_finite
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import MAX_THREADS, resolve_threads
 
@@ -49,6 +50,7 @@ class FeatureMap(ABC):
     n_threads: int | None
 
     n_features_in_: int
+    _n_features_out: int
     feature_names_in_: NDArray[np.object_]
     stream_: Stream
     _fitted_parameters: dict[str, Any]
@@ -111,9 +113,31 @@ class FeatureMap(ABC):
     def _check_attributes(self) -> None:  # noqa: B027 # few have any
         """Raise an error if fitted attributes that were read from a file contradict parameters."""
 
-    @abstractmethod
     def _features(self, X: Any) -> NDArray[Any]:
-        """Return the features of checked rows."""
+        """Return the features of checked rows; raise a `NotFiniteError` if some are not finite."""
+        out, view = self._empty_features(X.shape[0], X.dtype)
+        self._fill(X, view)
+        return out
+
+    def _fill(self, X: Any, out: NDArray[Any], **options: Any) -> None:
+        """Write the features of checked rows to real numbers; raise if some are not finite."""
+        if not self._write_features(X, out, **options):
+            require_finite(out, X, "features")
+
+    def _empty_features(
+        self, n_rows: int, dtype: np.dtype[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return a new array for the features of rows of this dtype, and its view as reals."""
+        out = np.empty((n_rows, self._n_features_out), dtype)
+        return out, out
+
+    @abstractmethod
+    def _write_features(self, X: Any, out: NDArray[Any]) -> bool:
+        """Write the features of checked rows to `out`, complex ones as real and imaginary parts.
+
+        Return True if all of them are finite. That is found out while they are in the cache; False
+        means that it is not known.
+        """
 
     @abstractmethod
     def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:

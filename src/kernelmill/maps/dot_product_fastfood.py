@@ -52,6 +52,8 @@ __all__ = [
     "power_terms",
 ]
 
+_LARGEST_LOGARITHM = math.log(np.finfo(np.float64).max)
+
 _DEGREE_OF_ZONAL = 128
 _SHORTEST = 1e-100  # radius: squares and their inverses are finite
 _MOST_EXACT_DIMENSIONS = 1024
@@ -213,10 +215,23 @@ class ZonalColumns:
         """The degree of each column."""
         return np.repeat(self._degrees, np.diff(self._starts))
 
-    def apply(self, z: Floats, squares: NDArray[np.float64], n_threads: int = 0) -> None:
-        """Replace projections z on unit vectors by features; `squares` are squared row lengths."""
+    def largest_square(self, dtype: np.dtype[np.floating]) -> float:
+        """Return the largest squared length of a row whose powers a dtype can hold, with weights.
+
+        The C++ core computes with the largest number instead of larger powers.
+        """
+        used = (self._powers > 0) & (self._weights > 0)
+        room = math.log(float(np.finfo(dtype).max)) - np.log(self._weights[used])
+        logarithms = 2 * room / self._powers[used]
+        return math.exp(min([*logarithms, _LARGEST_LOGARITHM]))
+
+    def apply(self, z: Floats, squares: NDArray[np.float64], n_threads: int = 0) -> bool:
+        """Replace projections z on unit vectors by features; `squares` are squared row lengths.
+
+        Return whether the features are finite.
+        """
         alpha, beta = self._recurrence.of(z.dtype, self._round_recurrence)
-        _native.zonal(
+        return _native.zonal(
             z,
             squares,
             self._starts,
@@ -313,8 +328,8 @@ class DotProductFastfoodMap(FeatureMap):
 
     A single data column is treated as two of which the second is 0, and more than 1024 columns as
     the next power of two. A zero row has the value of the constant term in all products; for
-    ``Zonal`` kernels it has no direction, and its features are 0. Squares of norms must not
-    overflow.
+    ``Zonal`` kernels it has no direction, and its features are 0. Rows
+    whose squared norms or features overflow raise an error.
 
     Examples
     --------
@@ -469,24 +484,19 @@ class DotProductFastfoodMap(FeatureMap):
         left_out = 0.0 if whole else float(kernel.value(square)) - math.fsum(series)
         return series, max(0.0, left_out)
 
-    def _features(self, X: Rows) -> Floats:
+    def _write_features(self, X: Rows, out: Floats) -> bool:
         n_threads = self._threads
-        columns = self._zonal_columns()
+        columns, is_finite = self._zonal_columns(), True
+        largest = columns.largest_square(X.dtype)
         layout = FeatureLayout("projection", columns.n_columns)
-        out = np.empty((X.shape[0], columns.n_columns), X.dtype)
         for rows, part in blocks_of_rows(X, out, max_rows=rows_in_cache(columns.n_columns)):
             self.projection_.features(rows, layout, None, part, n_threads)
             squares = row_products(rows, n_threads=n_threads) / self.radius_**2
-            if not np.isfinite(squares).all():
-                raise ArgumentError(
-                    "has a row whose squared norm is too large for float64",
-                    "scale the data",
-                    parameter="X",
-                )
-            columns.apply(part, squares, n_threads)
+            part[~(squares <= largest)] = np.nan  # even if their features seem to be finite
+            is_finite &= columns.apply(part, squares, n_threads)
             if isinstance(self.kernel_, Zonal):
                 part[squares == 0] = 0  # no direction
-        return out
+        return is_finite
 
     def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         kernel, cut = self.kernel_, self._cut

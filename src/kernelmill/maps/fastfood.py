@@ -115,7 +115,8 @@ class FastfoodMap(ShiftInvariantMap):
     close ones. Derivation and
     measurements: ``docs/decisions/008-stratified-blocks.md``.
 
-    Entries of float32 data should stay below 1e30: sums of them must not overflow. Where d is not a
+    Entries of float32 data should stay below 1e30: if sums of them overflow, `transform` raises an
+    error. Where d is not a
     power of two, kernels whose spectrum is not a scale mixture of Gaussians (`BallConvolution`,
     `Radial`) require `fit` to compute the lengths of the rows of V, in O(p log p) operations each.
 

@@ -320,11 +320,10 @@ class GaussianTemplatesMap(FeatureMap):
             columns -= of_center[0]
         return round_coefficients(columns, dtype)
 
-    def _features(self, X: Rows) -> Floats:
+    def _write_features(self, X: Rows, out: Floats) -> bool:
         dense = isinstance(X, np.ndarray)
         columns, n_threads = self._columns_for(X), self._threads
         layout = FeatureLayout("projection", columns.size)
-        out = np.empty((X.shape[0], columns.size), X.dtype)
         most_rows = rows_in_cache(max(columns.size, X.shape[1]))
         for given, part in blocks_of_rows(X, out, max_rows=most_rows):
             rows = minus_center(given, self.center_, self._weights)
@@ -337,7 +336,7 @@ class GaussianTemplatesMap(FeatureMap):
             far = ~(highest > _ZERO_BELOW)  # too far for the projection to make up for it
             if far.any():
                 part[far] = 0
-        return out
+        return True  # exponentials are always finite
 
     def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         if not self._is_gaussian():

@@ -267,17 +267,16 @@ class NystroemMap(FeatureMap):
             values = self.kernel_._values(points, self._points, 1.0)
         return values if line is None else values + line
 
-    def _features(self, X: Any) -> NDArray[Any]:
+    def _write_features(self, X: Any, out: NDArray[Any]) -> bool:
         factor = self._factors.of(X.dtype, self._factor)
         solve = scipy.linalg.get_blas_funcs("trsm", (factor,))
-        out = np.empty((X.shape[0], len(factor)), X.dtype)
 
         def compute(rows: slice) -> None:
             values = np.ascontiguousarray(self._values(X[rows], out.dtype), out.dtype)
             out[rows] = solve(1.0, factor, values.T, lower=1, overwrite_b=1).T
 
         self._in_blocks(compute, X.shape[0])
-        return out
+        return False  # not known: BLAS does not tell
 
     def _dual_weights(self, coef: NDArray[Any]) -> NDArray[np.float64]:
         """Return weights of kernel values with the same scores: L⁻ᵀ times those of features."""

@@ -232,11 +232,13 @@ class PrincipalFourierMap(ShiftInvariantMap):
             )
         return out
 
-    def _write_features(self, X: Rows, out: Floats, scoring: Scoring | None = None) -> None:
+    def _write_features(self, X: Rows, out: Floats, scoring: Scoring | None = None) -> bool:
+        is_finite = True
         for begin in range(0, X.shape[0], _ROWS_AT_ONCE):
             rows = slice(begin, begin + _ROWS_AT_ONCE)
             part = None if scoring is None else (scoring[0], scoring[1][rows])
-            super()._write_features(self._components(X[rows]), out[rows], part)
+            is_finite &= super()._write_features(self._components(X[rows]), out[rows], part)
+        return is_finite
 
     def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         others = None if Y is None else self._components(Y)

@@ -80,18 +80,19 @@ class ShiftInvariantMap(FeatureMap):
     def _make_projection(self, dim: int) -> Projection:
         """Return the projection for data of `dim` columns, from the fitted attributes."""
 
-    def _features(self, X: Rows) -> NDArray[np.inexact]:
-        out, view = self._layout.empty(X.shape[0], X.dtype)
-        self._write_features(X, view)
-        return out
+    def _empty_features(
+        self, n_rows: int, dtype: np.dtype[np.floating]
+    ) -> tuple[NDArray[np.inexact], Floats]:
+        return self._layout.empty(n_rows, dtype)
 
-    def _write_features(self, X: Rows, out: Floats, scoring: Scoring | None = None) -> None:
+    def _write_features(self, X: Rows, out: Floats, scoring: Scoring | None = None) -> bool:
         """Write the features of checked rows, complex ones as real and imaginary parts.
 
-        With `scoring`, write also their inner products with each row of its weights.
+        With `scoring`, write also their inner products with each row of its weights. Return whether
+        the features are finite.
         """
         phases = self._phases.of(X.dtype, self._draw_phases)
-        self.projection_.features(X, self._layout, phases, out, self._threads, scoring)
+        return self.projection_.features(X, self._layout, phases, out, self._threads, scoring)
 
     def _draw_phases(self, dtype: np.dtype[np.floating]) -> Floats | None:
         phases = self._layout.phases(self._substream())

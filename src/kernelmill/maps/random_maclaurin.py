@@ -19,6 +19,7 @@ from kernelmill.kernels import DotProductKernel, resolve_dot_product
 from kernelmill.kernels.dot_product import MOST_TERMS
 from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.fields import POSITIVE, RADIUS, KernelKind
+from kernelmill.maps.finite import find_not_finite
 from kernelmill.maps.scales import resolve_radius
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import (
@@ -229,28 +230,33 @@ class MaclaurinSketch:
         if self.stored:
             self._packed.of(dtype, self._pack_all)
 
-    def features(self, X: Rows, out: Floats, n_threads: int = 0) -> None:
-        """Write the features of the rows of X, which has the dtype of `out`."""
+    def features(self, X: Rows, out: Floats, n_threads: int = 0) -> bool:
+        """Write the features of the rows of X, which has the dtype of `out`.
+
+        Return whether they are finite.
+        """
         constant = self._columns_of(0)
         out[:, constant:] = self.weights[constant:]
+        is_finite = bool(np.isfinite(out[:1, constant:]).all())
         if not self.stored:
             for part in self._parts():
                 packed = self._pack(part, out.dtype)
                 for rows, to in blocks_of_rows(X, out):
-                    self._multiply(part, packed, rows, to, n_threads)
-            return
+                    is_finite &= self._multiply(part, packed, rows, to, n_threads)
+            return is_finite
         every = self._packed.of(out.dtype, self._pack_all)
         most_rows = max(_native.tile_rows, _OUTPUT_BYTES // max(1, out.shape[1] * out.itemsize))
         for rows, to in blocks_of_rows(X, out, max_rows=most_rows):
             for part, packed in zip(self._parts(), every, strict=True):
-                self._multiply(part, packed, rows, to, n_threads)
+                is_finite &= self._multiply(part, packed, rows, to, n_threads)
+        return is_finite
 
     def _multiply(
         self, part: tuple[int, int, int], packed: Floats, rows: Rows, out: Floats, n_threads: int
-    ) -> None:
+    ) -> bool:
         level, start, stop = part
         kind = _native.feature_kinds["times" if level else "projection"]
-        _native.dense(
+        return _native.dense(
             native_rows(rows), packed, stop - start, start, out, kind, 1.0, None, n_threads
         )
 
@@ -460,8 +466,8 @@ class RandomMaclaurinMap(FeatureMap):
             )
         return rest
 
-    def _features(self, X: Rows) -> Floats:
-        out = np.empty((X.shape[0], self._n_features_out), X.dtype)
+    def _write_features(self, X: Rows, out: Floats) -> bool:
+        is_finite = True
         out[:, : self._n_constant] = self._root_constant
         if self._n_exact > self._n_constant:
             linear = out[:, self._n_constant : self._n_exact]
@@ -472,8 +478,8 @@ class RandomMaclaurinMap(FeatureMap):
                 rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
                 linear[:] = 0
                 linear[rows, X.indices] = X.data * root
-        self.sketch_.features(X, out[:, self._n_exact :], self._threads)
-        return out
+            is_finite = not find_not_finite(linear).size
+        return self.sketch_.features(X, out[:, self._n_exact :], self._threads) and is_finite
 
     def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         return self.kernel_(X, Y)

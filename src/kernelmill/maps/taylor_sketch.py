@@ -255,15 +255,15 @@ class TaylorSketchMap(FeatureMap):
         radius = math.sqrt(math.fsum(squares / squares.size)) if np.isfinite(squares).all() else 0.0
         return radius if radius > 0 else scale
 
-    def _features(self, X: Rows) -> Floats:
-        out = np.empty((X.shape[0], self._n_features_out), X.dtype)
+    def _write_features(self, X: Rows, out: Floats) -> bool:
+        is_finite = True
         # A block stays in the cache while its terms are written and its lengths found.
         most_rows = max(1, _BLOCK_ELEMENTS // max(X.shape[1], out.shape[1]))
         for rows, part in blocks_of_rows(X, out, max_rows=most_rows):
-            self._write(minus_center(rows, self.center_, self._weights), part)
-        return out
+            is_finite &= self._write(minus_center(rows, self.center_, self._weights), part)
+        return is_finite
 
-    def _write(self, X: Rows, out: Floats) -> None:
+    def _write(self, X: Rows, out: Floats) -> bool:
         n_threads = self._threads
         dense = isinstance(X, np.ndarray)  # then measured from the center
         squares = distances_from(X, None if dense else self._shift, n_threads)
@@ -272,11 +272,13 @@ class TaylorSketchMap(FeatureMap):
         # Where powers may overflow: 0 times infinity is not 0.
         far = factors.astype(out.dtype) == 0
         out[:, 0] = factors
-        begin = 1
+        begin, is_finite = 1, True
         for sketch in self.sketches_:
             part = out[:, begin : begin + sketch.length]
             scales = (factors / _root_of_factorial(sketch.degree)).astype(out.dtype)
-            sketch.write(X, part, row_scales=scales, shifted=dense, n_threads=n_threads)
+            is_finite &= sketch.write(
+                X, part, row_scales=scales, shifted=dense, n_threads=n_threads
+            )
             # Powers may overflow where the factor of a high degree is below the smallest number.
             if not scales.all():
                 part[scales == 0] = 0
@@ -286,7 +288,11 @@ class TaylorSketchMap(FeatureMap):
         if self._normalized:
             lengths = np.sqrt(row_products(out, n_threads=n_threads))
             lengths[lengths == 0] = 1
-            out *= np.reciprocal(lengths).astype(out.dtype)[:, np.newaxis]
+            with np.errstate(over="ignore"):
+                shares = np.reciprocal(lengths).astype(out.dtype)
+            is_finite &= bool(np.isfinite(shares).all())
+            out *= shares[:, np.newaxis]
+        return is_finite
 
     def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         return self.kernel_(X, Y, length_scale=self.length_scale_)

@@ -117,18 +117,18 @@ class PolynomialSketch:
         row_scales: Floats | None = None,
         shifted: bool = False,
         n_threads: int = 0,
-    ) -> None:
+    ) -> bool:
         """Write the sketches of the rows of X, times `row_scales`; all have the dtype of `out`.
 
         `shifted` states that the shift is subtracted from the rows already. 0 stands for the
-        default number of threads.
+        default number of threads. Return whether the sketches are finite.
         """
         tables = self.tables(out.dtype)
-        begin = 0
+        begin, is_finite = 0, True
         for rows, part in blocks_of_rows(X, out):
             end = begin + part.shape[0]
             scales = None if row_scales is None else row_scales[begin:end]
-            _native.tensor_sketch(
+            is_finite &= _native.tensor_sketch(
                 native_rows(rows),
                 tables.buckets,
                 tables.weights,
@@ -139,6 +139,7 @@ class PolynomialSketch:
                 n_threads,
             )
             begin = end
+        return is_finite
 
 
 class _SketchMap(FeatureMap):
@@ -150,10 +151,8 @@ class _SketchMap(FeatureMap):
     def _prepare(self, X: Rows) -> None:
         self.sketch_.tables(X.dtype)
 
-    def _features(self, X: Rows) -> Floats:
-        out = np.empty((X.shape[0], self.sketch_.length), X.dtype)
-        self.sketch_.write(X, out, n_threads=self._threads)
-        return out
+    def _write_features(self, X: Rows, out: Floats) -> bool:
+        return self.sketch_.write(X, out, n_threads=self._threads)
 
     def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         return self.kernel_(X, Y)
@@ -218,7 +217,7 @@ class TensorSketchMap(_SketchMap):
     ``docs/decisions/011-tensor-sketch.md``.) From about p = 5 on estimates have heavy tails.
 
     Features have the size of :math:`\sqrt{k(x, x)}`, but are computed from larger products of p
-    transforms. If these overflow, features are infinite or NaN. Scale the data, or set `gamma`, so
+    transforms. If these overflow, `transform` raises an error. Scale the data, or set `gamma`, so
     that k(x, x) is of moderate size.
 
     Examples

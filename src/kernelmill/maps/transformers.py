@@ -24,6 +24,7 @@ from kernelmill.maps.additive_fourier import AdditiveFourierMap
 from kernelmill.maps.base import MOST_COMPONENTS, REAL, FeatureMap
 from kernelmill.maps.dot_product_fastfood import DotProductFastfoodMap
 from kernelmill.maps.fastfood import FastfoodMap
+from kernelmill.maps.finite import NotFiniteError
 from kernelmill.maps.gaussian_templates import GaussianTemplatesMap
 from kernelmill.maps.nystroem import NystroemMap
 from kernelmill.maps.principal_fourier import PrincipalFourierMap
@@ -113,13 +114,17 @@ class MapTransformer(
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            The features. Those of a row depend only on this row of X, to the last bit.
+            The features. Those of a row depend only on this row of X, to the last bit. All are
+            finite; rows that are too large for that raise an error.
         """
         resolve_threads(self.n_threads)
         if not self._is_plain(X):
             check_is_fitted(self)
             X = check_data(self, X, reset=False)
-        return self._features(X)
+        try:
+            return self._features(X)
+        except NotFiniteError as error:
+            raise error.found.error(first_row=0) from None
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X is a few valid rows: full checks would take longer than their features."""

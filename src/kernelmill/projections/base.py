@@ -37,8 +37,10 @@ class Projection(ABC):
         out: Floats,
         n_threads: int = 0,
         scoring: Scoring | None = None,
-    ) -> None:
+    ) -> bool:
         """Write the features of the rows of X, which has the real dtype of `out`.
+
+        Return True if all features are finite. False means that this is not known.
 
         Parameters
         ----------

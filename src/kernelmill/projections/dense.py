@@ -174,8 +174,9 @@ class DenseProjection(Projection):
         out: Floats,
         n_threads: int = 0,
         scoring: Scoring | None = None,
-    ) -> None:
+    ) -> bool:
         """Write the features of the rows of X; see `Projection.features`."""
+        is_finite = True
         step = self.n_frequencies if self.stored else self._rows_at_once
         for start in range(0, self.n_frequencies, step):
             stop = min(start + step, self.n_frequencies)
@@ -184,7 +185,7 @@ class DenseProjection(Projection):
             else:
                 packed = self._pack(start, stop, out.dtype)
             for rows, part in blocks_of_rows(X, out):
-                _native.dense(
+                is_finite &= _native.dense(
                     native_rows(rows),
                     packed,
                     stop - start,
@@ -196,6 +197,7 @@ class DenseProjection(Projection):
                     n_threads,
                 )
         score_features(out, scoring, n_threads)
+        return is_finite
 
 
 def _draw_sobol_points(stream: Stream, n: int, dim: int, *, start: int = 0) -> NDArray[np.float64]:

@@ -228,17 +228,17 @@ class _FactoredProjection(Projection):
         out: Floats,
         n_threads: int = 0,
         scoring: Scoring | None = None,
-    ) -> None:
+    ) -> bool:
         """Write the features of the rows of X; see `Projection.features`.
 
         Scores are computed while the features are in the cache.
         """
         factors = self.factors(out.dtype)
         weights, scores = (None, None) if scoring is None else scoring
-        begin = 0
+        begin, is_finite = 0, True
         for rows, part in blocks_of_rows(X, out):
             end = begin + len(part)
-            _native.fastfood(
+            is_finite &= _native.fastfood(
                 native_rows(rows),
                 part,
                 factors.signs,
@@ -255,6 +255,7 @@ class _FactoredProjection(Projection):
                 n_threads,
             )
             begin = end
+        return is_finite
 
 
 @dataclass(eq=False)

@@ -137,9 +137,9 @@ class FourierProjection(Projection):
         out: Floats,
         n_threads: int = 0,
         scoring: Scoring | None = None,
-    ) -> None:
+    ) -> bool:
         """Write the features of the rows of X; see `Projection.features`."""
-        factors = self.factors(out.dtype)
+        factors, is_finite = self.factors(out.dtype), True
         most_rows = max(1, _BLOCK_ELEMENTS // self.block_size)
         for rows, part in blocks_of_rows(X, out, max_rows=most_rows):
             dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
@@ -152,7 +152,7 @@ class FourierProjection(Projection):
                 z = mixed
                 if factors.inner is not None:
                     z = cosine(mixed * factors.inner[block])
-                _native.features(
+                is_finite &= _native.features(
                     z,
                     factors.outer[block],
                     block * self.block_size,
@@ -163,6 +163,7 @@ class FourierProjection(Projection):
                     n_threads,
                 )
         score_features(out, scoring, n_threads)
+        return is_finite
 
     def _mix(self, padded: Floats, factors: _Factors, group: int) -> Floats:
         signed = padded * factors.signs[group]

@@ -16,6 +16,7 @@ from distributed.client import ClosedClientError, FutureCancelledError
 from distributed.comm import CommClosedError
 
 from kernelmill.errors import ArgumentTypeError, KernelmillError, Remedy
+from kernelmill.maps.finite import NotFiniteError
 from kernelmill.scale.resources import current_worker
 
 __all__ = ["Cluster", "ClusterError", "PieceError", "check_task", "report_rows"]
@@ -58,6 +59,8 @@ class PieceError(KernelmillError, ValueError):
         """Return the error with its place."""
         if isinstance(error, PieceError):
             return error
+        if isinstance(error, NotFiniteError):
+            error = error.found.error()  # without the number of the row in this piece
         if isinstance(error, KernelmillError):
             message = error.message
             subject = "" if message.parameter is None else f"{message.parameter} "

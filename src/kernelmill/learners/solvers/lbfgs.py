@@ -27,6 +27,7 @@ from kernelmill.learners.losses import ClassifierFit, Objective
 from kernelmill.learners.run import Run
 from kernelmill.learners.solvers.descent import visiting_order
 from kernelmill.learners.solvers.spectrum import TopSpectrum, rows_to_sample
+from kernelmill.maps.finite import SMALLER_ROWS, require_finite
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import one_blas_thread
 
@@ -67,11 +68,7 @@ def solve_lbfgs(
         value, gradient, total = fold_blocks(blocks, fold, _add_sums)
         value, gradient = value / total, gradient / total
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            error = ArgumentError(
-                "the loss is not finite: features or scores of some rows are too large",
-                "scale the columns of X",
-                "look for outliers",
-            )
+            error = ArgumentError("the loss is not finite: scores are too large", *SMALLER_ROWS)
             raise run.explain(error)
         gradient[:-1] += objective.alpha * weights[:-1]
         value += 0.5 * objective.alpha * float(np.sum(weights[:-1] ** 2))
@@ -272,10 +269,13 @@ def _add_losses(
     for block in blocks:
         n_rows = len(block.y)
         for part in slice_rows(n_rows, rows_per_block(len(weights), weights.itemsize)):
-            Z = objective.features(take_rows(block.X, part))
+            rows = take_rows(block.X, part)
+            Z = objective.features(rows)
             by_output = np.ascontiguousarray(weights[:-1].T, Z.dtype)
             scores = score_rows(Z, by_output, objective.n_threads).astype(np.float64)
             scores += constant * weights[-1]
+            if not np.isfinite(scores).all():
+                require_finite(scores, rows, "scores")
             losses, derivatives = objective.loss.derivatives(scores, block.y[part])
             if block.weight is not None:
                 losses = losses * block.weight[part]

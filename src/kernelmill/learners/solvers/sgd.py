@@ -21,6 +21,7 @@ from kernelmill.learners.run import Run, Watch
 from kernelmill.learners.solvers.descent import Descent, Weights, held_out_rows, visiting_order
 from kernelmill.learners.solvers.sgd_state import SgdState, state_from_arrays, state_to_arrays
 from kernelmill.learners.solvers.spectrum import MOST_DIRECTIONS, TopSpectrum, rows_to_sample
+from kernelmill.maps.finite import SMALLER_ROWS, require_finite
 from kernelmill.runtime.threads import one_blas_thread
 
 __all__ = [
@@ -293,11 +294,9 @@ class Training:
                 loss = descent.step(state.weights, Z[batch], codes, scores)
                 state.is_limited |= descent.has_shortened
                 if not np.isfinite(loss):
+                    require_finite(Z[batch], take_rows(rows, batch), "features")
                     error = ArgumentError(
-                        "the loss of a batch is not finite: features or scores of some rows are "
-                        "too large",
-                        "scale the columns of X",
-                        "look for outliers",
+                        "the loss of a batch is not finite: scores are too large", *SMALLER_ROWS
                     )
                     raise self.run.explain(error)
                 state.loss_sum += loss

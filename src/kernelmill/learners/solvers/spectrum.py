@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import slice_rows
 from kernelmill.learners.few_outputs import lay_out_columns
+from kernelmill.maps.finite import SMALLER_ROWS
 from kernelmill.runtime.threads import get_num_threads
 
 __all__ = ["MOST_DIRECTIONS", "MOST_SAMPLED", "TopSpectrum", "rows_to_sample"]
@@ -119,9 +120,8 @@ class TopSpectrum:
             raise ArgumentError(
                 f"the features of some rows are not finite, or too large for products in {Z.dtype}"
                 f" (up to {size:.3g})",
-                "scale the columns of X, for example with StandardScaler",
-                "look for outliers",
-                *(["give X as float64"] if Z.dtype == np.float32 else []),
+                *SMALLER_ROWS,
+                *(["pass the data in float64"] if Z.dtype == np.float32 else []),
             )
         if constant is None:
             constant = float(np.sqrt(squares.mean())) or 1.0

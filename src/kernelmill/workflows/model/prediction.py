@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from kernelmill.encoding.inputs import read_weights
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.formatting import plain
-from kernelmill.io import Table, open_writer
+from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.memory import join_arrays
 from kernelmill.io.sources import with_labels
 from kernelmill.learners.files.stored import MOST_UNCERTAIN_FEATURES
+from kernelmill.maps.finite import NotFiniteError
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.workflows.evaluation import Scores, class_names, has_std, make_scores
 
@@ -29,9 +30,36 @@ __all__ = [
     "UnseenCategories",
     "check_request",
     "collect_or_write",
+    "locate_rows",
     "prediction_columns",
     "slim",
 ]
+
+
+@contextmanager
+def locate_rows(
+    block: TableBlock | None, begin: int = 0, *, exactly: bool = True
+) -> Iterator[None]:
+    """Name the file and the row in errors about features and scores of a block from `begin` on.
+
+    Without a block, there is one row. Without `exactly`, all rows of the block are named, since
+    the error is about a selection of them.
+    """
+    try:
+        yield
+    except NotFiniteError as error:
+        found = error.found
+        if block is None:
+            problem = f"the {found.what} of the row are not finite"
+        else:
+            first = block.row_in_file + begin + 1
+            rows = f"row {first + found.row}"
+            if not exactly:
+                rows = f"a row from {first} to {first + block.n_rows - 1}"
+            problem = f"{block.file}: the {found.what} of {rows} are not finite"
+        if not np.isnan(found.largest):
+            problem += f"; its largest encoded value is {found.largest:.3g}"
+        raise TableError(problem, "correct the row if a value in it is too large") from None
 
 
 class UnseenCategories:
@@ -137,7 +165,9 @@ class Prediction:
         """Yield the columns of each block of a table, or of a piece of one."""
         for X, block, _ in self.model._blocks(source, self.names, unseen=unseen):
             values = {name: block.data.column(here) for name, here in self.kept.items()}
-            for name, column in self._predict(X).items():
+            with locate_rows(block):
+                predicted = self._predict(X)
+            for name, column in predicted.items():
                 values[self.renamed[name]] = column
             yield values
 
@@ -261,7 +291,8 @@ class TableScores:
             weight = None
             if self._weights is not None:
                 weight = read_weights(block, self._weights)[present]
-            self.scores.update(X[present] if not present.all() else X, numbers[present], weight)
+            with locate_rows(block, exactly=False):
+                self.scores.update(X[present] if not present.all() else X, numbers[present], weight)
             progress.advance(block.n_rows)
 
     def merge(self, later: TableScores) -> None:

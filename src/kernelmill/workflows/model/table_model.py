@@ -43,6 +43,7 @@ from kernelmill.workflows.model.prediction import (
     UnseenCategories,
     check_request,
     collect_or_write,
+    locate_rows,
     prediction_columns,
 )
 from kernelmill.workflows.records import (
@@ -200,10 +201,10 @@ class TableModel:
         -------
         ndarray of shape (n_rows,)
         """
-        parts = [
-            self.reader.restore(self.learner.predict(X))
-            for X, _, _ in self._encode(source, table_options)
-        ]
+        parts = []
+        for X, block, _ in self._encode(source, table_options):
+            with locate_rows(block):
+                parts.append(self.reader.restore(self.learner.predict(X)))
         if not parts:
             raise TableError(f"{describe_source(source)} has no rows", "use a table with rows")
         return np.concatenate(parts)
@@ -258,6 +259,10 @@ class TableModel:
                 remedies = [r for r in error.message.remedies if "missing_codes" not in r.settings]
                 problem = _TABLE_OF_ROW.sub("", problem).replace(" in row 1", "")
                 raise TableError(problem, *remedies) from None
+        with locate_rows(None):
+            return self._predict_encoded(X, probabilities, std)
+
+    def _predict_encoded(self, X: Any, probabilities: bool, std: bool) -> Any:
         if probabilities:
             shares = self.learner.predict_proba(X)[0]
             labels = self.reader.restore(self.learner.classes_)
@@ -497,7 +502,9 @@ class TableModel:
         with collect_or_write(out, columns, table) as results:
             for X, block, _ in self._blocks(table, names, unseen=unseen):
                 for begin in range(0, block.n_rows, 1024):
-                    results.write_matrix(feature_map.transform(X[begin : begin + 1024]))
+                    with locate_rows(block, begin):
+                        features = feature_map.transform(X[begin : begin + 1024])
+                    results.write_matrix(features)
                 progress.advance(block.n_rows)
         for note in (*self.inputs.note_absent(table), *unseen.notes(results.n_rows)):
             progress.note(note)
