@@ -7,12 +7,14 @@ import sys
 from importlib import import_module
 
 import click
+import fsspec
 import numpy as np
 import pytest
 
 from kernelmill import load
 from kernelmill.cli.program.files import FitCheckpoint, InputPath, OutputFolder, OutputPath
 from kernelmill.cli.program.group import COMMANDS
+from kernelmill.files.remote_path import RemotePath
 
 # Options and arguments that are text, but no names of files. A new one belongs here, or it needs
 # the type `InputPath`, `OutputPath` or `OutputFolder`, which commands check before they run.
@@ -135,6 +137,21 @@ def test_inputs_by_patterns_and_other_names(run, folder, source, out):
         assert code == 1
         assert "--out must not be a file that is read" in err
     assert (folder / "hard.csv").read_bytes() == (folder / "source").read_bytes()
+
+
+def test_stores_are_compared_for_outputs_in_stores_only(run, folder, monkeypatch):
+    store = fsspec.filesystem("memory")
+    store.pipe("/rows/a.csv", (folder / "source").read_bytes())
+    asked = []
+    exists = RemotePath.exists
+    monkeypatch.setattr(RemotePath, "exists", lambda path: asked.append(str(path)) or exists(path))
+    pattern = "memory://rows/*.csv"
+    code, _, err = run("predict", "model", pattern, "-o", "memory:///rows/a.csv")
+    assert (code, "--out must not be a file that is read" in err) == (1, True)
+    asked.clear()
+    code, _, err = run("predict", "no-model", pattern, "-o", "out.csv")
+    assert (code, asked) == (1, [])
+    store.rm("/rows", recursive=True)
 
 
 def test_label_files_of_images_are_inputs(run, folder):

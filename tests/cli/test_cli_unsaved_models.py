@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernelmill.cli import main
 from kernelmill.workflows import TableModel, load
 
-SMALL = ["--n-components", "64"]
+SMALL = ["--n-components", "64", "--alpha", "0.01"]
 
 
 @pytest.mark.parametrize("other", [False, True])
@@ -33,7 +34,7 @@ def test_a_failure_after_training_keeps_the_checkpoint(
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "a folder"
     folder.mkdir()
-    arguments = ["fit", rings, "-t", target, "--no-tune", "--alpha", "0.01", *SMALL, *options]
+    arguments = ["fit", rings, "-t", target, "--no-tune", *SMALL, *options]
     assert run(*arguments, "-o", "whole.kmill")[0] == 0
     whole = load("whole.kmill").learner.coef_
     with monkeypatch.context() as patched:
@@ -120,18 +121,14 @@ def test_where_nothing_can_be_written_the_message_says_so(
         assert remedy == "try: free some disk space"
 
 
-def test_a_model_for_a_full_stdout_is_kept(rings):
+def test_a_model_for_a_full_stdout_is_kept(rings, monkeypatch, capsys):
     arguments = ["fit", rings, "-t", "place", "-o", "-", "--no-tune", "--epochs", "1", *SMALL]
     with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run(
-            [sys.executable, "-m", "kernelmill.cli", *map(str, arguments)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    problem, remedy = done.stderr.splitlines()[-2:]
-    assert (done.returncode, remedy) == (1, "try: copy it: the folder is temporary")
+        monkeypatch.setattr(sys, "stdout", full)
+        code = main([str(each) for each in arguments])
+        monkeypatch.undo()
+    problem, remedy = capsys.readouterr().err.splitlines()[-2:]
+    assert (code, remedy) == (1, "try: copy it: the folder is temporary")
     found = re.search(
         "stdout: no space left on device; the model was written to (.*) instead", problem
     )

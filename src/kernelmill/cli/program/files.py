@@ -117,6 +117,9 @@ def check_files(parameters: Iterable[click.Parameter], values: dict[str, Any]) -
             values[name] = path = _check_output(name, given, remote=kind.remote)
             if given != STDOUT:
                 outputs += [Output(path, name, kind.role), *kind.others(path)]
+    if not any(isinstance(output.path, RemotePath) for output in outputs):
+        # Patterns in URLs are expanded by their store, which is not asked without need.
+        inputs = [each for each in inputs if not isinstance(parse_path(each), RemotePath)]
     try:
         if outputs:
             files = [file for each in inputs for file in match_files(each)]
