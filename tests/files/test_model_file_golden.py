@@ -13,7 +13,7 @@ import pytest
 import kernelmill
 from kernelmill.files import model_file, read_model_file
 from kernelmill.learners import load_learner
-from kernelmill.maps.transformers import MAPS
+from kernelmill.maps.registry import MAPS
 
 FOLDER = Path(__file__).with_name("golden")
 EXPECTED = FOLDER / "expected.json"

@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_positive
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Array, Integer
 from kernelmill.formatting import name_of
-from kernelmill.kernels.base import RotationInvariantKernel, call_profile, check_function
+from kernelmill.kernels.base import (
+    MOST_DEGREES,
+    TENSOR,
+    RotationInvariantKernel,
+    call_profile,
+    check_function,
+)
 from kernelmill.kernels.dot_product import check_coefficients
 from kernelmill.kernels.points import cosines_and_norms
 from kernelmill.runtime.arrays import Rows
@@ -116,6 +124,8 @@ class ArcCosine(Zonal):
     array([[6.    , 0.6366]])
     """
 
+    _stored_fields = Fields(order=Integer(0, MOST_DEGREES))
+
     order: int
 
     def __init__(self, order: int = 1) -> None:
@@ -215,6 +225,10 @@ class SpherePower(RotationInvariantKernel):
     >>> SpherePower([0.0, 0.0, 1.0])([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]])
     array([[0.375, 0.125]])
     """
+
+    _stored_fields = Fields(
+        coefficients=Array(("float64",), (None,), tensor=TENSOR, longest=MOST_DEGREES + 1)
+    )
 
     coefficients: NDArray[np.float64]
 

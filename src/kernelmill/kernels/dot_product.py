@@ -12,8 +12,12 @@ import scipy  # scipy.special is loaded when it is first used
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_not_negative, check_positive
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Array, Float, Integer
 from kernelmill.formatting import name_of
 from kernelmill.kernels.base import (
+    MOST_DEGREES,
+    TENSOR,
     GivenKernel,
     RotationInvariantKernel,
     call_profile,
@@ -157,6 +161,10 @@ class Polynomial(DotProductKernel):
     array([1., 3., 3., 1., 0.])
     """
 
+    _stored_fields = Fields(
+        degree=Integer(0, MOST_DEGREES), gamma=Float(other="names"), coef0=Float(other="names")
+    )
+
     degree: int = 2
     _: KW_ONLY
     gamma: float = 1.0
@@ -216,6 +224,8 @@ class ExponentialDotProduct(DotProductKernel):
     array([[2.7183]])
     """
 
+    _stored_fields = Fields(length_scale=Float(other="names"))
+
     length_scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -269,6 +279,10 @@ class Maclaurin(GivenKernel, DotProductKernel):
     >>> geometric([[1.0]], [[1.0], [-1.0]]).round(4)
     array([[2.    , 0.6667]])
     """
+
+    _stored_fields = Fields(
+        given=Array(("float64",), (None,), tensor=TENSOR, longest=MOST_DEGREES + 1)
+    )
 
     given: NDArray[np.float64] | Callable[[int], float]
     profile: Callable[[NDArray[np.float64]], ArrayLike] | None

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
-from kernelmill.arguments import check_choice, check_integer, check_positive
+from kernelmill.arguments import check_integer, check_positive
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
-from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Choice, Float, Integer, Null
 from kernelmill.kernels import (
     DotProductKernel,
@@ -24,12 +23,13 @@ from kernelmill.kernels import (
     spherical_expansion,
 )
 from kernelmill.kernels.angles import mean_power_coefficients
+from kernelmill.kernels.base import MOST_DEGREES
 from kernelmill.kernels.gegenbauer import power_in_legendre_polynomials
+from kernelmill.kernels.names import DotProductArgument, KernelKind
 from kernelmill.kernels.points import check_pair, cosines_and_norms
-from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.base import FeatureMap, fitted, parameter, with_parameters
 from kernelmill.maps.fastfood import BLOCKS
-from kernelmill.maps.fields import MOST_DEGREES, POSITIVE, RADIUS, KernelKind
-from kernelmill.maps.scales import resolve_radius
+from kernelmill.maps.scales import POSITIVE, RADIUS, resolve_radius
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.projections.fastfood import padded_size
 from kernelmill.random import Stream
@@ -44,7 +44,7 @@ from kernelmill.runtime.arrays import (
 )
 
 __all__ = [
-    "DotProductFastfoodMap",
+    "DotProductFastfood",
     "ZonalColumns",
     "ZonalTerms",
     "allocate_columns",
@@ -248,7 +248,8 @@ class ZonalColumns:
         return round_coefficients(alpha, dtype), round_coefficients(beta, dtype)
 
 
-class DotProductFastfoodMap(FeatureMap):
+@with_parameters
+class DotProductFastfood(FeatureMap):
     r"""Dot-product kernels and kernels of angles: O(log d + n) operations per feature of degree n.
 
     A kernel of norms and the angle is a sum of terms
@@ -345,36 +346,31 @@ class DotProductFastfoodMap(FeatureMap):
     True
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {
-        "kernel": KernelKind(),
-        "radius": RADIUS,
-        "max_degree": Integer(0, MOST_DEGREES) | Null(),
-        "blocks": Choice(*BLOCKS),
-    }
-    _stored_attributes = Fields(radius_=POSITIVE, remainder_=Float(low=0))
+    name = "dot_product_fastfood"
+    _construction = "polynomials of Fastfood directions"
 
-    def __init__(
-        self,
-        kernel: Any = "polynomial",
-        *,
-        n_components: int = 100,
-        radius: float | str = "scale",
-        max_degree: int | None = None,
-        blocks: str = "stratified",
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.radius = radius
-        self.max_degree = max_degree
-        self.blocks = blocks
-        self.random_state = random_state
-        self.n_threads = n_threads
+    kernel: DotProductArgument | Zonal | SpherePower = parameter(KernelKind(), default="polynomial")
+    _: KW_ONLY
+    radius: float | str = parameter(RADIUS, default="scale")
+    max_degree: int | None = parameter(Integer(0, MOST_DEGREES) | Null(), default=None)
+    blocks: str = parameter(Choice(*BLOCKS), default="stratified")
+
+    radius_: float = fitted(POSITIVE)
+    remainder_: float = fitted(Float(low=0))
+    kernel_: DotProductKernel | Zonal | SpherePower = fitted()
+    projection_: HadamardProjection = fitted()
+
+    @property
+    def degrees_(self) -> NDArray[np.int64]:
+        """The degree of the polynomial of each column."""
+        from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415
+
+        check_is_fitted(self)
+        return self._zonal_columns().degrees
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         _resolve(self.kernel)
-        check_choice("blocks", self.blocks, BLOCKS)
         if self.max_degree is not None:
             check_integer("max_degree", self.max_degree, 0, MOST_DEGREES)
         if not isinstance(self.radius, str):
@@ -513,16 +509,22 @@ class DotProductFastfoodMap(FeatureMap):
         return {**state, "_columns": None} if "_columns" in state else state
 
 
-def _resolve(kernel: Any) -> DotProductKernel | Zonal | SpherePower:
+def _resolve(
+    kernel: DotProductArgument | Zonal | SpherePower,
+) -> DotProductKernel | Zonal | SpherePower:
     if isinstance(kernel, (Zonal, SpherePower)):
         return kernel
+    _reject_class(kernel)
+    return resolve_dot_product(kernel, also="a Zonal (ArcCosine) or SpherePower kernel")
+
+
+def _reject_class(kernel: object) -> None:
     if isinstance(kernel, type) and issubclass(kernel, (Zonal, SpherePower)):
         raise ArgumentTypeError(
             f"must be an instance, got the class {kernel.__name__}",
             f"write {kernel.__name__}(...)",
             parameter="kernel",
         )
-    return resolve_dot_product(kernel, also="a Zonal (ArcCosine) or SpherePower kernel")
 
 
 def _cut_zonal(kernel: Zonal, cut: int, dim: int, X: Rows, Y: Rows | None) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.io.sources import FORMATS
-from kernelmill.maps.costs import MOST_MEMORY
+from kernelmill.maps.base import MOST_MEMORY
 
 __all__ = [
     "Command",

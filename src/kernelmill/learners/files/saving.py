@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from kernelmill.arguments import check_choice
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.files import ModelFileError
-from kernelmill.files.kinds import Tensors
+from kernelmill.files.kinds import Tensors, storable_random_state
 from kernelmill.learners.files.stored import (
     LEARNERS,
     MOST_UNCERTAIN_FEATURES,
@@ -21,7 +21,6 @@ from kernelmill.learners.files.stored import (
 )
 from kernelmill.learners.ridge import CholeskyInverse, SpectralInverse
 from kernelmill.learners.solvers.exact import RidgeFit
-from kernelmill.maps.fields import stored_random_state
 
 __all__ = ["learner_record", "scale_weights"]
 
@@ -81,7 +80,7 @@ def learner_record(
         "dual": model._linear_model().dual,
         "intercept": np.atleast_1d(model.intercept_),
         "parameters": model,
-        "random_state": stored_random_state(model.random_state, model.stream_),
+        "random_state": storable_random_state(model.random_state, model.stream_),
         "feature_map": model.feature_map if is_name else (model.feature_map, map_stream),
         "map": model.feature_map_,
         "key": model.stream_,

@@ -22,14 +22,16 @@ from kernelmill.files.kinds import (
     ListOf,
     MappingOf,
     Mismatch,
+    NamesKind,
     Null,
     Number,
     Place,
+    SeedKind,
+    StreamKind,
     Tensors,
     Text,
 )
-from kernelmill.maps.fields import SeedKind, StreamKind
-from kernelmill.maps.stored import FittedMapKind, NamesKind, UnfittedMapKind
+from kernelmill.maps.stored import FittedMapKind, UnfittedMapKind
 
 __all__ = [
     "LEARNERS",

@@ -14,7 +14,8 @@ from kernelmill.encoding.dates import DateEncoding
 from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.files import ModelFileError, errors_of_file, read_model_file, without_prefix
 from kernelmill.learners.prediction import predictor_from_record
-from kernelmill.maps.costs import MOST_MEMORY, check_cost
+from kernelmill.maps.base import MOST_MEMORY
+from kernelmill.maps.stored import check_cost
 from kernelmill.workflows.evaluation import class_names
 from kernelmill.workflows.model.table_model import STORED_PARTS, TableModel
 from kernelmill.workflows.records import TABLE_MODEL
