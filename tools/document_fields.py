@@ -9,7 +9,7 @@ from pathlib import Path
 from kernelmill.files.fields import RecordOf
 from kernelmill.files.kinds import Array, Either, Kind
 from kernelmill.kernels.names import STORABLE, stored_fields
-from kernelmill.learners.files.stored import LEARNERS
+from kernelmill.learners.stored import LEARNERS
 from kernelmill.maps.registry import MAPS
 from kernelmill.maps.stored import fitted_map_fields
 

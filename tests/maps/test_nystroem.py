@@ -26,8 +26,8 @@ from kernelmill.kernels import (
     Spectrum,
     resolve,
 )
-from kernelmill.learners.files.loading import learner_from_record, load_learner
-from kernelmill.learners.files.saving import learner_record
+from kernelmill.learners.loading import learner_from_record, load_learner
+from kernelmill.learners.saving import learner_record
 from kernelmill.maps import nystroem
 from kernelmill.maps.stored import map_from_record, map_record
 

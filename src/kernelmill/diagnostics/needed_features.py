@@ -51,7 +51,7 @@ from kernelmill.maps import (
     TensorSketch,
 )
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.nystroem import MOST_LANDMARKS
+from kernelmill.maps.nystroem import MAX_LANDMARKS
 from kernelmill.maps.random_fourier import ShiftInvariantMap
 from kernelmill.maps.registry import describe_construction, map_name
 from kernelmill.projections import HadamardProjection
@@ -271,7 +271,7 @@ def required_features(
             min(each or n_rows, n_rows) for each in (measured, low, high, size)
         )
         is_extrapolated = is_extrapolated and measured < n_rows
-        if size > MOST_LANDMARKS:
+        if size > MAX_LANDMARKS:
             size = None
     seconds = map_bytes = None
     if size is not None:

@@ -19,7 +19,7 @@ from kernelmill.files.atomic_file import atomic_write
 from kernelmill.files.kinds import Record, Tensors
 from kernelmill.files.remote_path import RemotePath, parse_path
 from kernelmill.files.safetensors import (
-    MOST_HEADER_BYTES,
+    MAX_HEADER_BYTES,
     NAME,
     ModelFileError,
     Tensor,
@@ -45,12 +45,12 @@ FORMAT_VERSION = 2
 _FIRST_VERSION = 1
 """The version of files whose record is in the header."""
 
-_MOST_INLINE = 1 << 23
+_MAX_INLINE = 1 << 23
 """Characters of a record in the header; a longer one is a tensor, called `_RECORD`."""
 
 _RECORD = "record"
-_MOST_RECORD = 1 << 28
-_MOST_BYTES = 1 << 34
+_MAX_RECORD = 1 << 28
+_MAX_BYTES = 1 << 34
 """Bytes of all tensors: 4 * 10**9 weights in float32."""
 
 _METADATA = {"kernelmill", "kind", "record", "sha256"}
@@ -130,7 +130,7 @@ def write_model_file(
     text, version = check_record(record), _FIRST_VERSION
     if _RECORD in tensors:
         raise ModelFileError(f"no tensor must have the name {_RECORD!r}, which is taken")
-    if len(text) > _MOST_INLINE:
+    if len(text) > _MAX_INLINE:
         tensors = {**tensors, _RECORD: np.frombuffer(text.encode("ascii"), np.uint8)}
         text, version = "", FORMAT_VERSION
     places = places_of(tensors)
@@ -156,9 +156,9 @@ def check_record(record: Mapping[str, object], n_more: int = 0) -> str:
     """
     text = canonical_json(dict(record))
     size = len(text) + n_more
-    if size > _MOST_RECORD:
+    if size > _MAX_RECORD:
         raise ModelFileError(
-            f"the record of a model must be at most {_MOST_RECORD >> 20} MiB, got {size >> 20} MiB",
+            f"the record of a model must be at most {_MAX_RECORD >> 20} MiB, got {size >> 20} MiB",
             "fit the model to fewer columns or categories",
         )
     return text
@@ -166,9 +166,9 @@ def check_record(record: Mapping[str, object], n_more: int = 0) -> str:
 
 def check_tensor_bytes(n_bytes: int) -> None:
     """Raise an error if arrays have too many bytes for a model file."""
-    if n_bytes > _MOST_BYTES:
+    if n_bytes > _MAX_BYTES:
         raise ModelFileError(
-            f"the arrays of a model must be at most {_MOST_BYTES >> 30} GiB in total, got more",
+            f"the arrays of a model must be at most {_MAX_BYTES >> 30} GiB in total, got more",
             Remedy("use fewer components", n_components=...),
             Remedy("store the weights in lower precision", weights="float16"),
         )
@@ -265,7 +265,7 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
 def _read(file: BufferedReader, size: int) -> ModelFile:
     start = file.read(8)
     length = int.from_bytes(start, "little")
-    if size < 10 or not 2 <= length <= min(size - 8, MOST_HEADER_BYTES):
+    if size < 10 or not 2 <= length <= min(size - 8, MAX_HEADER_BYTES):
         beginning = start + file.read(56)
         raise unknown_file_error(beginning, size)
     text = file.read(length)
@@ -286,9 +286,9 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
         raise _changed_file_error("its header does not have the form that kernelmill writes")
     if header_of(metadata, places)[8:] != text:
         raise _changed_file_error("its header does not have the form that kernelmill writes")
-    if size > _MOST_BYTES:
+    if size > _MAX_BYTES:
         raise ModelFileError(
-            f"it is larger than {_MOST_BYTES >> 30} GiB, the largest size of a model"
+            f"it is larger than {_MAX_BYTES >> 30} GiB, the largest size of a model"
         )
     tensors = _tensors(file, places, size - 8 - length)
     kind, record = metadata["kind"], metadata["record"]
@@ -316,8 +316,8 @@ def _take_record(tensors: dict[str, Tensor], inline: str) -> str:
     found = tensors.pop(_RECORD, None)
     if inline or found is None or found.dtype != np.uint8 or found.ndim != 1:
         raise _changed_file_error("its record is not a tensor of bytes")
-    if found.size > _MOST_RECORD:
-        raise ModelFileError(f"its record is larger than {_MOST_RECORD >> 20} MiB")
+    if found.size > _MAX_RECORD:
+        raise ModelFileError(f"its record is larger than {_MAX_RECORD >> 20} MiB")
     try:
         return found.tobytes().decode("ascii")
     except UnicodeDecodeError:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kernelmill.errors import KernelmillError
 
 __all__ = [
-    "MOST_HEADER_BYTES",
+    "MAX_HEADER_BYTES",
     "NAME",
     "ModelFileError",
     "Tensor",
@@ -36,12 +36,12 @@ __all__ = [
 Tensor: TypeAlias = NDArray[Any]
 """An array of one of the dtypes that a file can hold."""
 
-MOST_HEADER_BYTES = 1 << 24
-MOST_DIMENSIONS = 8
-_MOST_ELEMENTS = 1 << 48
+MAX_HEADER_BYTES = 1 << 24
+MAX_DIMENSIONS = 8
+_MAX_ELEMENTS = 1 << 48
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,199}")
 
-_MOST_LEVELS = 32
+_MAX_LEVELS = 32
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1  # integers of NumPy
 _CODES = {
     "BOOL": "bool",
@@ -162,8 +162,8 @@ def _reject_constant(name: str) -> NoReturn:
 
 def _check_value(value: object, what: str, depth: int) -> None:
     """Raise an error if `value`, which `what` names, is not a plain value."""
-    if depth > _MOST_LEVELS:
-        raise ModelFileError(f"{what} must have at most {_MOST_LEVELS} nested levels")
+    if depth > _MAX_LEVELS:
+        raise ModelFileError(f"{what} must have at most {_MAX_LEVELS} nested levels")
     if type(value) is dict:
         for name, each in value.items():
             if type(name) is not str:
@@ -239,10 +239,10 @@ def _check_code(name: str, tensor: Tensor) -> str:
     if not isinstance(tensor, np.ndarray):
         raise ModelFileError(f"tensor {name!r} must be an array, got {type(tensor).__name__}")
     code = _CODE_OF.get(tensor.dtype.newbyteorder("<"))
-    if code is None or tensor.ndim > MOST_DIMENSIONS:
+    if code is None or tensor.ndim > MAX_DIMENSIONS:
         raise ModelFileError(
             f"tensor {name!r} must have one of the dtypes bool, uint8, uint16, int32, int64, "
-            f"float16, float32 and float64 and at most {MOST_DIMENSIONS} dimensions, got "
+            f"float16, float32 and float64 and at most {MAX_DIMENSIONS} dimensions, got "
             f"{tensor.dtype} and {tensor.ndim}"
         )
     return code
@@ -260,9 +260,9 @@ def header_of(metadata: Mapping[str, str], places: Mapping[str, TensorPlace]) ->
     }
     text = canonical_json({**entries, "__metadata__": dict(metadata)}, "header").encode("ascii")
     text += b" " * (-len(text) % 8)
-    if len(text) > MOST_HEADER_BYTES:
+    if len(text) > MAX_HEADER_BYTES:
         raise ModelFileError(
-            f"the record of a model must be at most {MOST_HEADER_BYTES >> 20} MiB, got "
+            f"the record of a model must be at most {MAX_HEADER_BYTES >> 20} MiB, got "
             f"{len(text) >> 20} MiB",
             "remove columns or rare categories",
         )
@@ -294,8 +294,8 @@ def _place(name: str, entry: object) -> TensorPlace:
     # NumPy limits the product of all dimensions, also where one of them is zero.
     if not (
         _are_sizes(shape)
-        and len(shape) <= MOST_DIMENSIONS
-        and math.prod(size or 1 for size in shape) < _MOST_ELEMENTS
+        and len(shape) <= MAX_DIMENSIONS
+        and math.prod(size or 1 for size in shape) < _MAX_ELEMENTS
     ):
         raise ModelFileError(f"tensor {name!r} has an invalid shape")
     if not (_are_sizes(offsets) and len(offsets) == 2 and offsets[0] <= offsets[1]):

@@ -14,7 +14,7 @@ from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Array, Integer
 from kernelmill.formatting import name_of
 from kernelmill.kernels.base import (
-    MOST_DEGREES,
+    MAX_DEGREES,
     TENSOR,
     RotationInvariantKernel,
     call_profile,
@@ -26,7 +26,7 @@ from kernelmill.runtime.arrays import Rows
 
 __all__ = ["ArcCosine", "SpherePower", "Zonal", "mean_power_coefficients"]
 
-_MOST_COEFFICIENTS = 256
+_MAX_COEFFICIENTS = 256
 """The limit for `SpherePower`, whose integers have as many digits: time grows with the cube."""
 
 
@@ -124,7 +124,7 @@ class ArcCosine(Zonal):
     array([[6.    , 0.6366]])
     """
 
-    _stored_fields = Fields(order=Integer(0, MOST_DEGREES))
+    _stored_fields = Fields(order=Integer(0, MAX_DEGREES))
 
     order: int
 
@@ -227,7 +227,7 @@ class SpherePower(RotationInvariantKernel):
     """
 
     _stored_fields = Fields(
-        coefficients=Array(("float64",), (None,), tensor=TENSOR, longest=MOST_DEGREES + 1)
+        coefficients=Array(("float64",), (None,), tensor=TENSOR, longest=MAX_DEGREES + 1)
     )
 
     coefficients: NDArray[np.float64]
@@ -239,9 +239,9 @@ class SpherePower(RotationInvariantKernel):
                 "its first values."
             )
         checked = check_coefficients(coefficients)
-        if checked.size > _MOST_COEFFICIENTS:
+        if checked.size > _MAX_COEFFICIENTS:
             raise ValueError(
-                f"coefficients must be at most {_MOST_COEFFICIENTS}, got {checked.size}; leave out "
+                f"coefficients must be at most {_MAX_COEFFICIENTS}, got {checked.size}; leave out "
                 "the higher powers."
             )
         object.__setattr__(self, "coefficients", checked)

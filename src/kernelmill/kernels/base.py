@@ -19,7 +19,7 @@ from kernelmill.runtime.arrays import Rows, as_real, split_length_scale, weigh_c
 
 __all__ = [
     "LONGEST_FREQUENCY",
-    "MOST_DEGREES",
+    "MAX_DEGREES",
     "TENSOR",
     "GivenKernel",
     "Kernel",
@@ -29,7 +29,7 @@ __all__ = [
     "check_function",
 ]
 
-MOST_DEGREES = 4096
+MAX_DEGREES = 4096
 """The highest degree of kernels in model files, and of spherical expansions."""
 
 TENSOR = "kernel"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-import scipy  # scipy.special is loaded when it is first used
+import scipy  # scipy.special is loaded on first use
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_not_negative, check_positive
@@ -16,7 +16,7 @@ from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Array, Float, Integer
 from kernelmill.formatting import name_of
 from kernelmill.kernels.base import (
-    MOST_DEGREES,
+    MAX_DEGREES,
     TENSOR,
     GivenKernel,
     RotationInvariantKernel,
@@ -27,7 +27,7 @@ from kernelmill.kernels.points import inner_products
 from kernelmill.runtime.arrays import Rows, as_real
 
 __all__ = [
-    "MOST_TERMS",
+    "MAX_TERMS",
     "DotProductKernel",
     "ExponentialDotProduct",
     "Maclaurin",
@@ -35,13 +35,13 @@ __all__ = [
     "check_coefficients",
 ]
 
-MOST_TERMS = 1 << 13
+MAX_TERMS = 1 << 13
 """A series is rejected if the second half of this many terms still matters."""
 
 _FIRST_TERMS = 1 << 6
 _NEGLIGIBLE = 1e-17
 
-_MOST_BINOMIAL_FACTORS = 1000
+_MAX_BINOMIAL_FACTORS = 1000
 """Up to this degree, binomial coefficients and powers of numbers in [1/2, 1) are finite floats."""
 
 _SMALLEST_COEFFICIENT = 1e-290
@@ -114,7 +114,7 @@ class DotProductKernel(RotationInvariantKernel):
         if self.degree is not None:
             return self.coefficients(self.degree + 1, scale=t)
         count = _FIRST_TERMS
-        while count <= MOST_TERMS:
+        while count <= MAX_TERMS:
             terms = self._coefficients(count, t)
             with np.errstate(over="ignore"):
                 tails = np.cumsum(terms[::-1])[::-1]
@@ -162,7 +162,7 @@ class Polynomial(DotProductKernel):
     """
 
     _stored_fields = Fields(
-        degree=Integer(0, MOST_DEGREES), gamma=Float(other="names"), coef0=Float(other="names")
+        degree=Integer(0, MAX_DEGREES), gamma=Float(other="names"), coef0=Float(other="names")
     )
 
     degree: int = 2
@@ -194,7 +194,7 @@ class Polynomial(DotProductKernel):
         exponent_linear += exponent_scale + shift
         constant, exponent_constant = math.frexp(self.coef0) if self.coef0 > 0 else (1.0, 0)
         exponents = n * exponent_linear + (p - n) * exponent_constant
-        if p <= _MOST_BINOMIAL_FACTORS:
+        if p <= _MAX_BINOMIAL_FACTORS:
             binomials = np.array([float(math.comb(p, int(k))) for k in n])
             mantissas = binomials * (linear**n * constant ** (p - n))
         else:
@@ -281,7 +281,7 @@ class Maclaurin(GivenKernel, DotProductKernel):
     """
 
     _stored_fields = Fields(
-        given=Array(("float64",), (None,), tensor=TENSOR, longest=MOST_DEGREES + 1)
+        given=Array(("float64",), (None,), tensor=TENSOR, longest=MAX_DEGREES + 1)
     )
 
     given: NDArray[np.float64] | Callable[[int], float]

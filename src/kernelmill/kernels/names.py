@@ -15,7 +15,7 @@ from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Kind, Mismatch, Place
 from kernelmill.files.safetensors import ModelFileError
 from kernelmill.kernels.angles import ArcCosine, SpherePower
-from kernelmill.kernels.base import MOST_DEGREES, GivenKernel, Kernel, RotationInvariantKernel
+from kernelmill.kernels.base import MAX_DEGREES, GivenKernel, Kernel, RotationInvariantKernel
 from kernelmill.kernels.custom import Radial, Spectrum
 from kernelmill.kernels.dot_product import (
     DotProductKernel,
@@ -244,7 +244,7 @@ class KernelKind(Kind):
     """The parameter `kernel`: a name, a kernel made of numbers, or an array of coefficients."""
 
     description = (
-        f"made of numbers (a kernel without functions and of a degree up to {MOST_DEGREES}, or "
+        f"made of numbers (a kernel without functions and of a degree up to {MAX_DEGREES}, or "
         "coefficients) or a kernel's name"
     )
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from kernelmill.arguments import check_integer, check_positive, check_start
 from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Float, Integer
-from kernelmill.kernels.base import LONGEST_FREQUENCY, MOST_DEGREES, Kernel, RadialKernel
+from kernelmill.kernels.base import LONGEST_FREQUENCY, MAX_DEGREES, Kernel, RadialKernel
 from kernelmill.kernels.bessel import normalized_bessel_j, normalized_bessel_k
 from kernelmill.kernels.points import check_pair, manhattan_distances, real_distances
 from kernelmill.random import Stream
@@ -259,7 +259,7 @@ class BallConvolution(RadialKernel):
     array([[0.8163, 0.0033]])
     """
 
-    _stored_fields = Fields(t=Integer(0, MOST_DEGREES))
+    _stored_fields = Fields(t=Integer(0, MAX_DEGREES))
 
     t: int = 1
 

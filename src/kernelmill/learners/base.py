@@ -22,7 +22,7 @@ from kernelmill.files import write_model_file
 from kernelmill.learners.blocks import BlockSource, count_rows
 from kernelmill.learners.digests import BlockDigests, digest_block
 from kernelmill.learners.features import Features, compute_features
-from kernelmill.learners.files.saving import learner_record
+from kernelmill.learners.saving import learner_record
 from kernelmill.learners.prediction import LinearModel, check_row
 from kernelmill.learners.run import Run
 from kernelmill.learners.tuning.length_scales import LearnedScales, TunedColumns, tune_columns

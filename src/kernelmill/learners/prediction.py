@@ -21,7 +21,7 @@ from kernelmill.kernels.points import canonical_rows
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
 from kernelmill.learners.features import Features, ReusedMemory, compute_features, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
-from kernelmill.learners.files.stored import LEARNERS, restore_shared
+from kernelmill.learners.stored import LEARNERS, restore_shared
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
 from kernelmill.maps.base import REAL
 from kernelmill.maps.finite import NotFiniteError, require_finite
@@ -357,7 +357,7 @@ def predictor_from_record(
     >>> import numpy as np
     >>> from kernelmill import KernelClassifier
     >>> from kernelmill.learners.prediction import predictor_from_record
-    >>> from kernelmill.learners.files.saving import learner_record
+    >>> from kernelmill.learners.saving import learner_record
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> classifier = KernelClassifier(epochs=5, random_state=0).fit(X, X[:, 0] > X[:, 1])
     >>> predictor = predictor_from_record(*learner_record(classifier, weights="float64"))

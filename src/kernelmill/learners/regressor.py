@@ -19,7 +19,7 @@ from kernelmill.files import write_model_file
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
 from kernelmill.learners.features import compute_features
-from kernelmill.learners.files.saving import learner_record
+from kernelmill.learners.saving import learner_record
 from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.posterior import Posterior
 from kernelmill.learners.ridge import RidgeObjective, check_penalties

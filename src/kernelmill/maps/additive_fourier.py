@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy  # its modules are loaded when they are first used
+import scipy  # its modules are loaded on first use
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,15 +23,15 @@ from kernelmill.runtime.arrays import Floats, Rows
 
 __all__ = ["AdditiveFourier", "find_steps"]
 
-_MOST_STEPS = 1 << 16
+_MAX_STEPS = 1 << 16
 """Steps of one column."""
 
-_MOST_WEIGHT = 1e6
-_MOST_ROWS = 1 << 16
+_MAX_WEIGHT = 1e6
+_MAX_ROWS = 1 << 16
 """Rows that determine the places of steps."""
 
 
-_STEPS = PlainOrArray(Integer(1, _MOST_STEPS), Array(("float64",), (None, 2), tensor="steps"))
+_STEPS = PlainOrArray(Integer(1, _MAX_STEPS), Array(("float64",), (None, 2), tensor="steps"))
 
 
 @with_parameters
@@ -116,13 +116,13 @@ class AdditiveFourier(KernelMap):
         super()._check_parameters()
         weight = self.weight
         is_number = isinstance(weight, Real) and not isinstance(weight, bool)
-        if not (is_number and 0 < float(weight) <= _MOST_WEIGHT):
+        if not (is_number and 0 < float(weight) <= _MAX_WEIGHT):
             raise ArgumentError(
-                f"must be a number above 0 and at most {_MOST_WEIGHT:g}, got {weight!r}",
+                f"must be a number above 0 and at most {_MAX_WEIGHT:g}, got {weight!r}",
                 parameter="weight",
             )
         if np.ndim(self.steps) == 0:
-            check_integer("steps", self.steps, 1, _MOST_STEPS)
+            check_integer("steps", self.steps, 1, _MAX_STEPS)
 
     def _learn(self, X: Rows) -> None:
         super()._learn(X)
@@ -152,7 +152,7 @@ class AdditiveFourier(KernelMap):
                 parameter="n_components",
             )
         self._n_features_out = n_components
-        self._weight = float(self.weight)  # one that is set after `fit` has no effect
+        self._weight = float(self.weight)  # changes after `fit` have no effect
         common: dict[str, Any] = {
             "n_components": n_components - len(self.steps_),
             "length_scale": self.length_scale_,
@@ -209,7 +209,7 @@ class _Stumps:
             )
         self._used, begins, counts = np.unique(columns, return_index=True, return_counts=True)
         several = counts > 1
-        # Columns with one step, such as those of categories, are compared all at once.
+        # Columns with one step, such as encoded categories, are compared all at once.
         self._single = np.flatnonzero(~several)
         self._single_places = begins[~several]
         self._single_values = steps[begins[~several], 1]
@@ -262,7 +262,7 @@ def find_steps(
     than `most_in_all`, columns with the most steps get fewer; with more columns than steps, only
     the first columns get a step.
     """
-    rows: Any = X[:: -(-X.shape[0] // _MOST_ROWS)]
+    rows: Any = X[:: -(-X.shape[0] // _MAX_ROWS)]
     if not isinstance(rows, np.ndarray):
         rows = rows.tocsc(copy=True)
         rows.sum_duplicates()

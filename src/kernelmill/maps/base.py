@@ -40,8 +40,8 @@ from kernelmill.runtime.threads import MAX_THREADS, resolve_threads
 
 __all__ = [
     "COMPONENTS",
-    "MOST_COMPONENTS",
-    "MOST_MEMORY",
+    "MAX_COMPONENTS",
+    "MAX_MEMORY",
     "REAL",
     "FeatureMap",
     "MapCost",
@@ -52,13 +52,13 @@ __all__ = [
     "with_parameters",
 ]
 
-MOST_COMPONENTS = 2**31 - 1
-MOST_MEMORY = 8 << 30
+MAX_COMPONENTS = 2**31 - 1
+MAX_MEMORY = 8 << 30
 """Bytes that a map from a file may take, unless the caller allows more."""
 
 REAL = (np.dtype(np.float64), np.dtype(np.float32))
 
-COMPONENTS = Integer(1, MOST_COMPONENTS)
+COMPONENTS = Integer(1, MAX_COMPONENTS)
 
 
 class _Bases:
@@ -229,7 +229,7 @@ class FeatureMap(Estimator, ABC):
 
     def _restore(self, dim: int, stream: Stream, learnt: Mapping[str, object]) -> Self:
         """Restore a fitted map from its attributes; coefficients are drawn when first needed."""
-        n_components = check_integer("n_components", self.n_components, 1, MOST_COMPONENTS)
+        n_components = check_integer("n_components", self.n_components, 1, MAX_COMPONENTS)
         resolve_threads(self.n_threads)
         self._check_parameters()
         self.__dict__.update(learnt)
@@ -291,7 +291,7 @@ class FeatureMap(Estimator, ABC):
         """
         before = dict(vars(self))
         try:
-            n_components = check_integer("n_components", self.n_components, 1, MOST_COMPONENTS)
+            n_components = check_integer("n_components", self.n_components, 1, MAX_COMPONENTS)
             resolve_threads(self.n_threads)
             self._check_parameters()
             rows = check_data(self, X, reset=True)

@@ -23,7 +23,7 @@ from kernelmill.kernels import (
     spherical_expansion,
 )
 from kernelmill.kernels.angles import mean_power_coefficients
-from kernelmill.kernels.base import MOST_DEGREES
+from kernelmill.kernels.base import MAX_DEGREES
 from kernelmill.kernels.gegenbauer import power_in_legendre_polynomials
 from kernelmill.kernels.names import DotProductArgument, KernelKind
 from kernelmill.kernels.points import check_pair, cosines_and_norms
@@ -55,9 +55,12 @@ __all__ = [
 _LARGEST_LOGARITHM = math.log(np.finfo(np.float64).max)
 
 _DEGREE_OF_ZONAL = 128
-_SHORTEST = 1e-100  # radius: squares and their inverses are finite
-_MOST_EXACT_DIMENSIONS = 1024
-_REACH = 2.0  # radii: up to here, infinite series are complete
+_MIN_RADIUS = 1e-100
+"""The smallest radius whose square has a finite inverse."""
+
+_MAX_EXACT_DIMENSIONS = 1024
+_COMPLETE_RADII = 2.0
+"""Infinite series are complete for rows up to this multiple of the radius."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +105,7 @@ def legendre_terms(
     n = np.arange(1, int(degrees.max(initial=0)) + 1, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         off_diagonal = np.sqrt(n * (n + dim - 3) / ((2 * n + dim - 2) * (2 * n + dim - 4)))
-    off_diagonal[:1] = 1 / math.sqrt(dim)  # in two dimensions the formula has 0 / 0
+    off_diagonal[:1] = 1 / math.sqrt(dim)  # the formula is 0 / 0 in two dimensions
     return ZonalTerms(
         coefficients=weights[order],
         powers=powers[order],
@@ -352,7 +355,7 @@ class DotProductFastfood(FeatureMap):
     kernel: DotProductArgument | Zonal | SpherePower = parameter(KernelKind(), default="polynomial")
     _: KW_ONLY
     radius: float | str = parameter(RADIUS, default="scale")
-    max_degree: int | None = parameter(Integer(0, MOST_DEGREES) | Null(), default=None)
+    max_degree: int | None = parameter(Integer(0, MAX_DEGREES) | Null(), default=None)
     blocks: str = parameter(Choice(*BLOCKS), default="stratified")
 
     radius_: float = fitted(POSITIVE)
@@ -372,7 +375,7 @@ class DotProductFastfood(FeatureMap):
         super()._check_parameters()
         _resolve(self.kernel)
         if self.max_degree is not None:
-            check_integer("max_degree", self.max_degree, 0, MOST_DEGREES)
+            check_integer("max_degree", self.max_degree, 0, MAX_DEGREES)
         if not isinstance(self.radius, str):
             check_positive("radius", self.radius)
 
@@ -381,10 +384,10 @@ class DotProductFastfood(FeatureMap):
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = _resolve(self.kernel)
-        if not _SHORTEST < self.radius_ < 1 / _SHORTEST:
+        if not _MIN_RADIUS < self.radius_ < 1 / _MIN_RADIUS:
             raise ArgumentError(
-                f"the typical norm of the rows must be between {_SHORTEST:g} and "
-                f"{1 / _SHORTEST:g}, got {self.radius_:g}",
+                f"the typical norm of the rows must be between {_MIN_RADIUS:g} and "
+                f"{1 / _MIN_RADIUS:g}, got {self.radius_:g}",
                 "scale the data",
                 Remedy("set another radius", radius=...),
             )
@@ -409,8 +412,8 @@ class DotProductFastfood(FeatureMap):
         """The dimension to use: columns of zeros may be added, inner products stay the same."""
         if isinstance(self.kernel_, SpherePower):
             return dim
-        if isinstance(self.kernel_, DotProductKernel) and dim > _MOST_EXACT_DIMENSIONS:
-            return padded_size(dim)  # directions in all of them need not be measured by `fit`
+        if isinstance(self.kernel_, DotProductKernel) and dim > _MAX_EXACT_DIMENSIONS:
+            return padded_size(dim)  # so that `fit` need not compute the lengths of directions
         return max(2, dim)  # on a line, spheres have too few harmonics
 
     def _substream(self) -> Stream:
@@ -470,8 +473,8 @@ class DotProductFastfood(FeatureMap):
         else:
             try:
                 with np.errstate(over="ignore"):
-                    count = kernel.terms(_REACH**2 * square).size
-            except ValueError:  # the series ends before; at the radius itself it must not
+                    count = kernel.terms(_COMPLETE_RADII**2 * square).size
+            except ValueError:  # it diverges there; at the radius it must converge
                 count = kernel.terms(square).size
         if self._cut is not None:
             count = min(count, self._cut + 1)

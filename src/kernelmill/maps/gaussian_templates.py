@@ -220,7 +220,7 @@ class GaussianTemplates(CenteredMap):
         growth = 2 * precision * self.spread_**2  # (2 a + b) / b = 1 + this
         self._constant = dim / 4 * math.log1p(growth) if gaussian else 0.0
         self._constant -= math.log(n_components) / 2
-        # What the exponents of a column share: if the center is subtracted from rows, or if not.
+        # The part of exponents that depends on the column, for centered and other rows.
         self._centered: PerDtype[Floats] = PerDtype()
         self._uncentered: PerDtype[Floats] = PerDtype()
         self.projection_ = HadamardProjection(
@@ -269,7 +269,7 @@ class GaussianTemplates(CenteredMap):
         return float((1 + math.hypot(1, scale / self.spread_)) / scale**2)
 
     def _columns_for(self, X: Rows) -> Floats:
-        """Return what the exponents of a column share; draw the centres."""
+        """Return the part of exponents that depends on the column; draw the centres."""
         self.projection_.prepare(X.dtype)
         if isinstance(X, np.ndarray) or self._shift is None:
             return self._centered.of(X.dtype, partial(self._exponents, None))
@@ -299,7 +299,7 @@ class GaussianTemplates(CenteredMap):
                 exponents = -self._row_factor * squares
                 highest = exponents + np.sqrt(squares) * self._longest + self._constant
             _native.exponentials(part, columns, exponents, n_threads)
-            far = ~(highest > _ZERO_BELOW)  # too far for the projection to make up for it
+            far = ~(highest > _ZERO_BELOW)  # so far that projections cannot compensate
             if far.any():
                 part[far] = 0
         return True  # exponentials are always finite

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY
 
 import numpy as np
-import scipy  # its modules are loaded when they are first used
+import scipy  # its modules are loaded on first use
 from numpy.typing import NDArray
 
 from kernelmill.arguments import check_up_to
@@ -20,22 +20,22 @@ from kernelmill.random import Stream
 from kernelmill.runtime.arrays import Floats, PerDtype, Rows, split_length_scale, weigh_columns
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
 
-__all__ = ["MOST_LANDMARKS", "Nystroem"]
+__all__ = ["MAX_LANDMARKS", "Nystroem"]
 
-MOST_LANDMARKS = 1 << 15
+MAX_LANDMARKS = 1 << 15
 """The triangular matrix of as many landmarks takes 4 GiB in float32."""
 
-_MOST_ENTRIES = 1 << 28
+_MAX_ENTRIES = 1 << 28
 """Entries of the landmarks, which are dense."""
 
 _JITTER = 1e-6
 """Added to k(x, x) = 1: float32 kernel values have rounding errors of about 1e-7."""
 
-_MOST_JITTER = 0.1
+_MAX_JITTER = 0.1
 _BLOCK_ENTRIES = 1 << 21
 """Kernel values in float64 that are computed at a time."""
 
-_MOST_LINEAR = 1e6
+_MAX_LINEAR = 1e6
 _LARGEST_SQUARE = 1e30
 """Larger squared distances are cut: kernels do not distinguish them. Finite in float32."""
 
@@ -126,10 +126,10 @@ class Nystroem(KernelMap):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_up_to("linear", self.linear, _MOST_LINEAR)
-        if self.n_components > MOST_LANDMARKS:
+        check_up_to("linear", self.linear, _MAX_LINEAR)
+        if self.n_components > MAX_LANDMARKS:
             raise ArgumentError(
-                f"must be at most {MOST_LANDMARKS}, since it needs a square matrix of that size, "
+                f"must be at most {MAX_LANDMARKS}, since it needs a square matrix of that size, "
                 f"got {self.n_components}",
                 "use Fastfood, which does not need such a matrix",
                 parameter="n_components",
@@ -139,10 +139,10 @@ class Nystroem(KernelMap):
         super()._learn(X)
         n_rows = X.shape[0]
         n_landmarks = min(int(self.n_components), n_rows)
-        if n_landmarks * X.shape[1] > _MOST_ENTRIES:
+        if n_landmarks * X.shape[1] > _MAX_ENTRIES:
             raise ArgumentError(
                 f"{n_landmarks} landmarks of {X.shape[1]} columns take more than "
-                f"{_MOST_ENTRIES} numbers",
+                f"{_MAX_ENTRIES} numbers",
                 Remedy("use fewer landmarks", n_components=...),
                 "use Fastfood, which has no landmarks",
             )
@@ -268,7 +268,7 @@ class Nystroem(KernelMap):
 
     def _dual_weights(self, coef: Floats) -> NDArray[np.float64]:
         """Return weights of kernel values with the same scores: L⁻ᵀ times those of features."""
-        known = next(iter(self._factors), coef.dtype)  # of the training rows, if it was fitted
+        known = next(iter(self._factors), coef.dtype)  # the dtype of the training rows, if it was fitted
         factor = self._factors.of(known, self._factor)
         dual = scipy.linalg.solve_triangular(
             factor.astype(np.float64, copy=False),
@@ -296,7 +296,7 @@ class Nystroem(KernelMap):
 def _whitening(values: NDArray[np.float64], diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the Cholesky factor of a kernel matrix with as little jitter as possible."""
     jitter = _JITTER
-    while jitter <= _MOST_JITTER:
+    while jitter <= _MAX_JITTER:
         values[np.diag_indices(len(values))] = diagonal * (1 + jitter)
         try:
             return np.asarray(scipy.linalg.cholesky(values, lower=True, check_finite=False))

@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
-import scipy  # its modules are loaded when they are first used
+import scipy  # its modules are loaded on first use
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
@@ -34,11 +34,11 @@ from kernelmill.runtime.threads import one_blas_thread
 
 __all__ = ["PrincipalFourier", "principal_directions"]
 
-_MOST_DIRECTIONS = 1 << 14
-_MOST_ROWS = 8192
+_MAX_DIRECTIONS = 1 << 14
+_MAX_ROWS = 8192
 """Rows from which directions are computed."""
 
-_MOST_SQUARE = 2048
+_MAX_SQUARE = 2048
 """Columns whose covariance matrix is decomposed; for more columns, the number of rows instead."""
 
 _BLOCK_ROWS = 4096
@@ -49,7 +49,7 @@ _NEGLIGIBLE = 1e-12
 
 
 _DIRECTIONS = PlainOrArray(
-    Integer(1, _MOST_DIRECTIONS),
+    Integer(1, _MAX_DIRECTIONS),
     Array(("float64",), ("directions", "n_features_in"), tensor="directions"),
 )
 
@@ -151,7 +151,7 @@ class PrincipalFourier(ShiftInvariantMap):
                 parameter="kernel",
             )
         if np.ndim(self.directions) == 0:
-            check_integer("directions", self.directions, 1, _MOST_DIRECTIONS)
+            check_integer("directions", self.directions, 1, _MAX_DIRECTIONS)
         if not isinstance(self.length_scale, (str, NoneType)) and np.ndim(self.length_scale) > 0:
             raise ArgumentError(
                 f"must be one number, 'scale' or 'median', got {np.size(self.length_scale)} values",
@@ -165,7 +165,7 @@ class PrincipalFourier(ShiftInvariantMap):
         else:
             self.directions_ = _check_directions(self.directions, X.shape[1])
         self._packed: PerDtype[Floats] = PerDtype()
-        components = self._components(_some_rows(X, _MOST_ROWS))
+        components = self._components(_some_rows(X, _MAX_ROWS))
         if not np.isfinite(components).all():
             raise ArgumentError(
                 "the principal components of X are too large for its dtype", "scale the data"
@@ -248,10 +248,10 @@ def _check_directions(directions: Any, dim: int) -> NDArray[np.float64]:
     if not np.isfinite(array).all():
         raise ArgumentError("must be finite, got NaN or infinity", parameter="directions")
     is_matrix = array.ndim == 2 and array.shape[1] == dim
-    if not (is_matrix and 1 <= len(array) <= _MOST_DIRECTIONS):
+    if not (is_matrix and 1 <= len(array) <= _MAX_DIRECTIONS):
         raise ArgumentError(
             f"must have shape (n_directions, {dim}), with one column for each column of X and 1 "
-            f"to {_MOST_DIRECTIONS} rows, got shape {array.shape}",
+            f"to {_MAX_DIRECTIONS} rows, got shape {array.shape}",
             parameter="directions",
         )
     return array
@@ -278,8 +278,8 @@ def principal_directions(X: Any, most: int) -> NDArray[np.float64]:
     array([[0.97, 0.25]])
     """
     dim = X.shape[1]
-    is_wide = dim > _MOST_SQUARE
-    rows: Any = _some_rows(X, _MOST_SQUARE if is_wide else _MOST_ROWS).astype(np.float64)
+    is_wide = dim > _MAX_SQUARE
+    rows: Any = _some_rows(X, _MAX_SQUARE if is_wide else _MAX_ROWS).astype(np.float64)
     k = min(most, dim, max(1, rows.shape[0] - 1))
     # With one thread, directions do not depend on the number of threads.
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):

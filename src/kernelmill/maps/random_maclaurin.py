@@ -14,7 +14,7 @@ from kernelmill import _native
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.files.kinds import Choice, Flag, Integer
 from kernelmill.kernels import DotProductKernel, resolve_dot_product
-from kernelmill.kernels.dot_product import MOST_TERMS
+from kernelmill.kernels.dot_product import MAX_TERMS
 from kernelmill.kernels.names import DotProductArgument, KernelKind
 from kernelmill.maps.base import FeatureMap, fitted, parameter, with_parameters
 from kernelmill.maps.finite import find_not_finite
@@ -95,7 +95,7 @@ def _terms_from_the_first(kernel: DotProductKernel, scale: float) -> NDArray[np.
         positive = np.flatnonzero(terms)
         if positive.size and positive[0] + _GEOMETRIC_DEPTH <= count:
             return terms[: positive[0] + _GEOMETRIC_DEPTH]
-        if count >= MOST_TERMS:
+        if count >= MAX_TERMS:
             return terms
         count *= 2
 

@@ -32,8 +32,8 @@ from kernelmill.files.safetensors import Tensor
 from kernelmill.formatting import plain
 from kernelmill.kernels import Kernel, RotationInvariantKernel, resolve_dot_product
 from kernelmill.maps.base import (
-    MOST_COMPONENTS,
-    MOST_MEMORY,
+    MAX_COMPONENTS,
+    MAX_MEMORY,
     FeatureMap,
     MapCost,
     load_scikit_learn,
@@ -52,7 +52,7 @@ __all__ = [
     "map_record",
 ]
 
-_MOST_OPERATIONS = 10**10
+_MAX_OPERATIONS = 10**10
 """Operations for each row, which take several seconds."""
 
 
@@ -133,7 +133,7 @@ def fitted_map_fields(family: type[FeatureMap]) -> Fields:
     """Return the fields of a fitted map of a class."""
     return _unfitted_fields(family) | Fields(
         key=StreamKind(),
-        n_features_in=Integer(1, MOST_COMPONENTS),
+        n_features_in=Integer(1, MAX_COMPONENTS),
         feature_names_in=NamesKind(),
         learnt=RecordOf(declared_fields(family, are_fitted=True), prefixed=False),
     )
@@ -276,10 +276,8 @@ def estimate_cost(record: object) -> MapCost:
     found: Record = record if isinstance(record, dict) else {}
     parameters, name = found.get("parameters"), found.get("map")
     n_features = _integer(parameters.get("n_components") if isinstance(parameters, dict) else 1)
-    estimate: Callable[[int, int, int], MapCost] = (
-        MapCost.of_transforms
-    )  # for names that are not known, which are rejected later
-    if isinstance(name, str) and name in MAPS:
+    estimate: Callable[[int, int, int], MapCost] = MapCost.of_transforms
+    if isinstance(name, str) and name in MAPS:  # reading rejects other names
         estimate = MAPS[name]._estimate_cost
     degree = max(map(_integer, _degrees(found)), default=1)
     return estimate(_integer(found.get("n_features_in")), n_features, degree)
@@ -294,11 +292,11 @@ def check_cost(record: object, max_memory: int) -> None:
             f"{plain.size(max_memory)}",
             Remedy("increase the limit if you trust the file", max_memory=cost.n_bytes),
         )
-    if cost.operations > _MOST_OPERATIONS and max_memory <= MOST_MEMORY:
+    if cost.operations > _MAX_OPERATIONS and max_memory <= MAX_MEMORY:
         raise ModelFileError(
             f"its map would take about {cost.operations:.1e} operations for each row, more than "
-            f"{_MOST_OPERATIONS:.0e}",
-            Remedy("increase the limit if you trust the file", max_memory=2 * MOST_MEMORY),
+            f"{_MAX_OPERATIONS:.0e}",
+            Remedy("increase the limit if you trust the file", max_memory=2 * MAX_MEMORY),
         )
 
 

@@ -13,7 +13,7 @@ from kernelmill import _native
 from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.files.kinds import Choice, Flag, Integer, ListOf, Null
-from kernelmill.kernels.base import MOST_DEGREES
+from kernelmill.kernels.base import MAX_DEGREES
 from kernelmill.maps.base import COMPONENTS, MapCost, fitted, parameter, with_parameters
 from kernelmill.maps.hashing import HASHINGS
 from kernelmill.maps.scales import POSITIVE, RADIUS, CenteredMap, distances_from, minus_center
@@ -29,7 +29,7 @@ from kernelmill.runtime.arrays import (
 __all__ = ["TaylorSketch", "columns_of_degrees"]
 
 _BLOCK_ELEMENTS = 1 << 20
-_MOST_TERMS = 64
+_MAX_TERMS = 64
 
 _REACH = 1.25
 """Up to this multiple of the typical norm, rows should not suffer from the truncation."""
@@ -125,13 +125,13 @@ class TaylorSketch(CenteredMap):
 
     n_components: int = parameter(COMPONENTS, default=100)
     _: KW_ONLY
-    degree: int | None = parameter(Integer(1, MOST_DEGREES) | Null(), default=None)
+    degree: int | None = parameter(Integer(1, MAX_DEGREES) | Null(), default=None)
     radius: float | str = parameter(RADIUS, default="scale")
     normalize: bool = parameter(Flag(), default=True)
     hashing: str = parameter(Choice(*HASHINGS), default="collision_free")
 
     radius_: float = fitted(POSITIVE)
-    columns_of_degrees_: list[int] = fitted(ListOf(COMPONENTS, 1, MOST_DEGREES + 1))
+    columns_of_degrees_: list[int] = fitted(ListOf(COMPONENTS, 1, MAX_DEGREES + 1))
     degree_: int = fitted()
     sketches_: list[PolynomialSketch] = fitted()
 
@@ -163,7 +163,7 @@ class TaylorSketch(CenteredMap):
 
     def allocate(self, n_components: int, dim: int) -> list[int]:
         """The columns of degrees 0, 1, ... of a map with so many, as it is fitted otherwise."""
-        # Beyond these bounds nothing changes: all is in the first terms, or every feature is 0.
+        # The result is constant beyond these bounds: the first terms have it all, or features are 0.
         scale, _ = split_length_scale(self.length_scale_)
         ratio = min(max(self.radius_ / scale, 1e-6), 30.0)
         return columns_of_degrees(ratio**2, dim, n_components, self.degree)
@@ -209,7 +209,7 @@ class TaylorSketch(CenteredMap):
 
     def _write_features(self, X: Rows, out: Floats) -> bool:
         is_finite = True
-        # A block stays in the cache while its terms are written and its lengths found.
+        # A block stays in the cache while its terms are written and its lengths computed.
         most_rows = max(1, _BLOCK_ELEMENTS // max(X.shape[1], out.shape[1]))
         for rows, part in blocks_of_rows(X, out, max_rows=most_rows):
             is_finite &= self._write(minus_center(rows, self.center_, self._weights), part)
@@ -217,7 +217,7 @@ class TaylorSketch(CenteredMap):
 
     def _write(self, X: Rows, out: Floats) -> bool:
         n_threads = self._threads
-        dense = isinstance(X, np.ndarray)  # then measured from the center
+        dense = isinstance(X, np.ndarray)  # then relative to the center
         squares = distances_from(X, None if dense else self._shift, n_threads)
         with np.errstate(over="ignore", under="ignore"):
             factors = np.exp(squares / self._scale / self._scale / -2)
@@ -282,12 +282,12 @@ def columns_of_degrees(
     return list(_find_columns(square, dim, n_columns, degree))
 
 
-@lru_cache(maxsize=256)  # maps that differ in their seed only have the same columns
+@lru_cache(maxsize=256)  # the same for maps that differ only in their seed
 def _find_columns(square: float, dim: int, n_columns: int, degree: int | None) -> tuple[int, ...]:
     if degree is not None:
         best = _allocate(square, dim, n_columns, min(degree, n_columns - 1))
     else:
-        candidates = range(1 if n_columns > 1 else 0, min(_MOST_TERMS, n_columns - 1) + 1)
+        candidates = range(1 if n_columns > 1 else 0, min(_MAX_TERMS, n_columns - 1) + 1)
         shares = (_allocate(square, dim, n_columns, last) for last in candidates)
         best = min(shares, key=lambda columns: _squared_error(square, dim, columns))
     estimated = [n for n in range(2, len(best)) if best[n] < _columns_needed(dim, n)]
@@ -318,7 +318,7 @@ def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> l
     sizes = {n: float(f"{math.sqrt(_variance(square, n)):.6g}") for n in degrees}
     while left > 0 and open_degrees:
         total = sum(sizes[n] for n in open_degrees)
-        if total == 0:  # below the smallest number: none of them matters
+        if total == 0:  # all sizes underflow: no term matters
             grants = {open_degrees[0]: left}
         else:
             grants = {n: int(left * (sizes[n] / total)) for n in open_degrees}
@@ -329,7 +329,7 @@ def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> l
         left = n_columns - sum(counts.values())
         open_degrees = [n for n in open_degrees if counts[n] < _columns_needed(dim, n)]
     if degrees:
-        counts[degrees[-1]] += left  # all are exact: columns of zeros
+        counts[degrees[-1]] += left  # all terms are exact; the rest are columns of zeros
     return list(counts.values())
 
 

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from kernelmill import _native
 from kernelmill.files.kinds import Choice, Integer, Number
 from kernelmill.kernels import Polynomial
-from kernelmill.kernels.base import MOST_DEGREES
+from kernelmill.kernels.base import MAX_DEGREES
 from kernelmill.maps.base import COMPONENTS, FeatureMap, fitted, parameter, with_parameters
 from kernelmill.maps.hashing import HASHINGS, draw_hashes
 from kernelmill.maps.scales import POSITIVE, check_gamma, resolve_gamma
@@ -236,7 +236,7 @@ class TensorSketch(_SketchMap):
     name = "tensor_sketch"
     _construction = "products of count sketches (FFT)"
 
-    degree: int = parameter(Integer(1, MOST_DEGREES), default=2)
+    degree: int = parameter(Integer(1, MAX_DEGREES), default=2)
     _: KW_ONLY
     gamma: float | str = parameter(Number() | Choice("scale"), default=1.0)
     coef0: float = parameter(Number(), default=0.0)

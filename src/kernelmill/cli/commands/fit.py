@@ -55,7 +55,7 @@ from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_summary
 from kernelmill.errors import ArgumentError, KernelmillError, Message, Remedy
 from kernelmill.formatting import plain
-from kernelmill.learners.files.stored import WEIGHTS
+from kernelmill.learners.stored import WEIGHTS
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.run import CHECKPOINT_SECONDS
 from kernelmill.learners.solvers import SOLVERS

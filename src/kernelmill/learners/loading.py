@@ -15,7 +15,7 @@ from kernelmill.learners.prediction import LinearModel, read_learner
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.solvers.exact import restore_fit
 from kernelmill.learners.targets import TargetShape
-from kernelmill.maps.base import MOST_MEMORY, load_scikit_learn
+from kernelmill.maps.base import MAX_MEMORY, load_scikit_learn
 from kernelmill.maps.stored import check_cost
 
 __all__ = ["learner_from_record", "load_learner"]
@@ -24,7 +24,7 @@ _DO_NOT_USE = "do not use the file: it was not written by `save`"
 
 
 def load_learner(
-    path: str | os.PathLike[str], *, max_memory: int = MOST_MEMORY
+    path: str | os.PathLike[str], *, max_memory: int = MAX_MEMORY
 ) -> KernelClassifier | KernelRegressor:
     """Load the learner in a file that its `save` wrote. Nothing in the file is executed.
 
@@ -92,8 +92,8 @@ def learner_from_record(
     --------
     >>> import numpy as np
     >>> from kernelmill import KernelClassifier
-    >>> from kernelmill.learners.files.loading import learner_from_record
-    >>> from kernelmill.learners.files.saving import learner_record
+    >>> from kernelmill.learners.loading import learner_from_record
+    >>> from kernelmill.learners.saving import learner_record
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> classifier = KernelClassifier("tensor_sketch", epochs=5).fit(X, X[:, 0] > X[:, 1])
     >>> again = learner_from_record(*learner_record(classifier, weights="float64"))
