@@ -8,10 +8,10 @@ from pathlib import Path
 
 from kernelmill.files.fields import RecordOf
 from kernelmill.files.kinds import Array, Either, Kind
-from kernelmill.learners.files.stored import LEARNERS
-from kernelmill.maps.fields import KERNELS
+from kernelmill.kernels.names import STORABLE, stored_fields
+from kernelmill.learners.stored import LEARNERS
+from kernelmill.maps.registry import MAPS
 from kernelmill.maps.stored import fitted_map_fields
-from kernelmill.maps.transformers import MAPS
 
 PAGE = Path(__file__).parents[1] / "docs" / "model-files.md"
 HEADING = "## All fields\n"
@@ -30,7 +30,13 @@ def tables() -> str:
         fields = fitted_map_fields(family)
         own = {key: kind for key, kind in fields.items() if isinstance(kind, RecordOf)}
         parts.append(table(f"`map`: {name}", own))
-    parts.append(table("kernels", {each.__name__: RecordOf(f) for each, f in KERNELS.items() if f}))
+    kernels = {name: stored_fields(family) for name, family in STORABLE.items()}
+    numbers = {
+        name: RecordOf(fields)
+        for name, fields in kernels.items()
+        if fields and not any(isinstance(kind, Array) for kind in fields.values())
+    }
+    parts.append(table("kernels", numbers))
     return "\n".join(parts)
 
 

@@ -32,7 +32,7 @@ from kernelmill.diagnostics.variance import _collision_probabilities
 from kernelmill.errors import ArgumentError
 from kernelmill.kernels import Gaussian, Matern, Polynomial
 from kernelmill.maps.hashing import lattice_multipliers
-from kernelmill.maps.transformers import MAPS
+from kernelmill.maps.registry import MAPS
 
 
 def rows(n, dim, seed=0):

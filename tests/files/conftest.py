@@ -31,6 +31,7 @@ from kernelmill.kernels import (
     Spectrum,
     SpherePower,
 )
+from kernelmill.maps import registry
 from kernelmill.random import Stream
 
 DIM = 7
@@ -99,6 +100,11 @@ MAPS = {
     "landmarks, all rows": Nystroem(RationalQuadratic(0.5), gamma="scale", n_components=40),
     "of a stream": Fastfood(random_state=Stream.from_seed(5)),
 }
+
+
+# A new map is tested with its default parameters, without a line here.
+IN_TABLE = {type(each) for each in MAPS.values()}
+MAPS |= {name: each() for name, each in registry.MAPS.items() if each not in IN_TABLE}
 
 
 def fitted_maps():

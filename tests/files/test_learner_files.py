@@ -33,8 +33,8 @@ from kernelmill.files import (
 )
 from kernelmill.kernels import Maclaurin, Matern, Radial
 from kernelmill.learners import load_learner
-from kernelmill.learners.files.loading import learner_from_record
-from kernelmill.learners.files.saving import learner_record
+from kernelmill.learners.loading import learner_from_record
+from kernelmill.learners.saving import learner_record
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((300, 4))
@@ -296,7 +296,7 @@ class TestSizes:
                 np.testing.assert_array_equal(load_learner(path).predict(X), model.predict(X))
 
     def test_largest_weight_that_rounds_up(self):
-        from kernelmill.learners.files.saving import scale_weights
+        from kernelmill.learners.saving import scale_weights
 
         first, scale = scale_weights(np.array([[1 - 2.0**-20, 2.0**-28], [0.0, 0.0]]), "float16")
         second, scale_again = scale_weights(first.astype(float) * scale[:, np.newaxis], "float16")

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from kernelmill import Fastfood, GaussianTemplates, RandomFourier, RandomMaclaurin, TensorSketch
 from kernelmill.files import ModelFileError, read_model_file, write_model_file
 from kernelmill.kernels import Maclaurin, Polynomial, Radial, Spectrum, Zonal
-from kernelmill.maps.transformers import map_from_record, map_record
+from kernelmill.maps.stored import map_from_record, map_record
 
 
 def through_json(values):
@@ -51,7 +51,7 @@ class TestBits:
             write_model_file(path, kind="map", record=values, tensors=tensors)
         code = (
             "import sys, numpy as np\n"
-            "from kernelmill.maps.transformers import map_from_record\n"
+            "from kernelmill.maps.stored import map_from_record\n"
             "from kernelmill.files import read_model_file\n"
             "folder, n = sys.argv[1], int(sys.argv[2])\n"
             "rows = np.load(folder + '/rows.npy')\n"

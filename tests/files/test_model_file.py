@@ -490,7 +490,7 @@ def test_long_records_are_tensors(path):
 
 @pytest.mark.parametrize("change", ["inline", "absent", "dtype", "ascii", "spelling"])
 def test_records_as_tensors_are_checked(path, monkeypatch, change):
-    monkeypatch.setattr("kernelmill.files.model_file._MOST_INLINE", 1)
+    monkeypatch.setattr("kernelmill.files.model_file._MAX_INLINE", 1)
     write_model_file(path, kind="example", record={"a": 1}, tensors={})
     content = b'{"a":1}'
     assert read_model_file(path).record == {"a": 1}
@@ -501,7 +501,7 @@ def test_records_as_tensors_are_checked(path, monkeypatch, change):
         "ascii": {"record": np.frombuffer(b"\xff" + content[1:], np.uint8)},
         "spelling": {"record": np.frombuffer(b'{"a": 1}', np.uint8)},
     }.get(change, {"record": np.frombuffer(content, np.uint8)})
-    monkeypatch.setattr("kernelmill.files.model_file._MOST_INLINE", 1 << 20)
+    monkeypatch.setattr("kernelmill.files.model_file._MAX_INLINE", 1 << 20)
     monkeypatch.setattr("kernelmill.files.model_file._FIRST_VERSION", 2)
     monkeypatch.setattr("kernelmill.files.model_file._RECORD", "unused")
     text = "{}" if change == "inline" else ""

@@ -13,7 +13,7 @@ import pytest
 import kernelmill
 from kernelmill.files import model_file, read_model_file
 from kernelmill.learners import load_learner
-from kernelmill.maps.transformers import MAPS
+from kernelmill.maps.registry import MAPS
 
 FOLDER = Path(__file__).with_name("golden")
 EXPECTED = FOLDER / "expected.json"
@@ -145,6 +145,6 @@ def test_a_record_in_a_tensor(tmp_path, monkeypatch):
     model = kernelmill.load(file)
     expected = json.loads(EXPECTED.read_text())["table-1.kmill"]["labels"]
     assert model.predict(FOLDER / "table-1.csv").tolist() == expected
-    monkeypatch.setattr(model_file, "_MOST_INLINE", 1000)
+    monkeypatch.setattr(model_file, "_MAX_INLINE", 1000)
     model.save(tmp_path / file.name)
     assert (tmp_path / file.name).read_bytes() == file.read_bytes()

@@ -11,7 +11,7 @@ from kernelmill.errors import ArgumentError
 from kernelmill.files import ModelFileError, read_model_file, write_model_file
 from kernelmill.learners import load_learner
 from kernelmill.maps.finite import NotFiniteError
-from kernelmill.maps.transformers import MAPS
+from kernelmill.maps.registry import MAPS
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(200, 3))

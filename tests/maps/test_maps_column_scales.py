@@ -24,7 +24,7 @@ from kernelmill import (
 )
 from kernelmill.files import ModelFileError
 from kernelmill.kernels import BallConvolution, Gaussian, Laplacian, Matern, Spectrum
-from kernelmill.maps.transformers import map_from_record, map_record
+from kernelmill.maps.stored import map_from_record, map_record
 
 DTYPES = [np.float64, np.float32]
 CLASSES = [RandomFourier, Fastfood, TaylorSketch, GaussianTemplates, Nystroem]

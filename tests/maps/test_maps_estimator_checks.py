@@ -17,6 +17,7 @@ from kernelmill import (
     TensorSketch,
 )
 from kernelmill.kernels import ArcCosine, Matern, Polynomial
+from kernelmill.maps import registry
 
 # One or two maps of each class, with different kinds of output and with scales from the data: the
 # checks exercise the code of the base classes, and the contract tests cover every parameter.
@@ -32,6 +33,8 @@ MAPS = [
     Nystroem("exponential", n_components=7),
     DotProductFastfood(ArcCosine(1), max_degree=8, blocks="independent", n_components=7),
 ]
+
+MAPS += [each() for each in registry.MAPS.values() if each not in {type(one) for one in MAPS}]
 
 FURTHER = [
     "check_dataframe_column_names_consistency",

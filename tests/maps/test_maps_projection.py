@@ -6,7 +6,7 @@ from scipy import sparse
 
 from kernelmill import Fastfood, KernelRegressor, RandomFourier
 from kernelmill.errors import ArgumentError
-from kernelmill.learners.files.loading import load_learner
+from kernelmill.learners.loading import load_learner
 
 MAPS = [
     RandomFourier(features="projection"),

@@ -26,10 +26,10 @@ from kernelmill.kernels import (
     Spectrum,
     resolve,
 )
-from kernelmill.learners.files.loading import learner_from_record, load_learner
-from kernelmill.learners.files.saving import learner_record
+from kernelmill.learners.loading import learner_from_record, load_learner
+from kernelmill.learners.saving import learner_record
 from kernelmill.maps import nystroem
-from kernelmill.maps.transformers import map_from_record, map_record
+from kernelmill.maps.stored import map_from_record, map_record
 
 JITTER = 1e-6
 SCALES = np.array([0.7, 2.0, np.inf, 1.2])

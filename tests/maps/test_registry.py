@@ -1,12 +1,14 @@
 """One registry of maps: what is listed elsewhere agrees with it."""
 
+from inspect import Parameter, signature
+
 import pytest
 
 import kernelmill
 from kernelmill import maps
+from kernelmill.files.fields import declared_fields
 from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.registry import describe_construction, map_name, map_parameters
-from kernelmill.maps.transformers import MAPS
+from kernelmill.maps.registry import MAPS, describe_construction, map_name, map_parameters
 
 CHOICES = ("fastfood", "random_fourier")  # they have several constructions
 
@@ -39,8 +41,15 @@ def test_every_map_is_in_the_table_of_tests(every_map):
 
 
 @pytest.mark.parametrize("name", MAPS)
+def test_at_most_one_parameter_is_positional(name):
+    kinds = [each.kind for each in signature(MAPS[name]).parameters.values()]
+    assert kinds.count(Parameter.KEYWORD_ONLY) >= len(kinds) - 1
+    assert {"n_components", "random_state", "n_threads"} <= set(map_parameters(name))
+
+
+@pytest.mark.parametrize("name", MAPS)
 def test_all_parameters_are_stored(name):
-    assert set(MAPS[name]._stored_parameters) == set(map_parameters(name))
+    assert set(declared_fields(MAPS[name])) == set(map_parameters(name))
 
 
 def test_every_construction_has_a_name():

@@ -20,7 +20,7 @@ def untrained(monkeypatch):
     monkeypatch.setattr(TrainingPlan, "fit", train)
 
 
-@pytest.mark.parametrize("limit", ["_MOST_RECORD", "_MOST_BYTES"])
+@pytest.mark.parametrize("limit", ["_MAX_RECORD", "_MAX_BYTES"])
 def test_models_that_are_too_large_are_not_trained(untrained, monkeypatch, tmp_path, limit):
     monkeypatch.setattr(model_file, limit, 100)
     with pytest.raises(ModelFileError, match="the model could not be saved: the"):

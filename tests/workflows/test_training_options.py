@@ -248,7 +248,7 @@ def test_refit(columns, memory):
 
 
 def test_a_note_if_there_will_be_no_standard_deviations(columns, monkeypatch):
-    monkeypatch.setattr("kernelmill.workflows.training.fit_table.MOST_UNCERTAIN_FEATURES", 32)
+    monkeypatch.setattr("kernelmill.workflows.training.fit_table.MAX_UNCERTAIN_FEATURES", 32)
     notes = fit_table(columns, "radius", drop=["place", "w"], **QUICK).summary.notes
     assert any("will not support standard deviations, which would take" in note for note in notes)
     notes = fit_table(columns, "radius", drop=["place", "w"], solver="cg", **QUICK).summary.notes

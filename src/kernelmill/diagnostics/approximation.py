@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from kernelmill.arguments import check_integer, check_positive
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.files.fields import Stored
-from kernelmill.maps.transformers import check_data
+from kernelmill.maps.base import check_data
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import Transformer
 

@@ -50,9 +50,10 @@ from kernelmill.maps import (
     TaylorSketch,
     TensorSketch,
 )
-from kernelmill.maps.nystroem import MOST_LANDMARKS
+from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.nystroem import MAX_LANDMARKS
+from kernelmill.maps.random_fourier import ShiftInvariantMap
 from kernelmill.maps.registry import describe_construction, map_name
-from kernelmill.maps.transformers import MapTransformer
 from kernelmill.projections import HadamardProjection
 from kernelmill.projections.fastfood import STRATA
 
@@ -167,7 +168,7 @@ class FeatureRequirement(Stored):
 
 
 def required_features(
-    feature_map: MapTransformer,
+    feature_map: FeatureMap,
     X: ArrayLike | csr_array,
     tolerance: float,
     probability: float = 0.95,
@@ -238,7 +239,8 @@ def required_features(
         )
     sized, training = feature_map, rows
     if isinstance(feature_map, Nystroem):  # It is exact at its landmarks: measure other rows.
-        sized = clone(feature_map).set_params(length_scale=fitted.length_scale_, gamma=None)
+        scale = getattr(fitted, "length_scale_", None)
+        sized = clone(feature_map).set_params(length_scale=scale, gamma=None)
         if rows.shape[0] >= 4:
             training, rows = rows[::2], rows[1::2]
         largest = min(largest, training.shape[0])
@@ -269,7 +271,7 @@ def required_features(
             min(each or n_rows, n_rows) for each in (measured, low, high, size)
         )
         is_extrapolated = is_extrapolated and measured < n_rows
-        if size > MOST_LANDMARKS:
+        if size > MAX_LANDMARKS:
             size = None
     seconds = map_bytes = None
     if size is not None:
@@ -318,12 +320,12 @@ def round_up(size: int) -> int:
     return -(-size // unit) * unit
 
 
-def _fit(feature_map: MapTransformer, rows: Rows, size: int, seed: int) -> MapTransformer:
-    fitted: MapTransformer = clone(feature_map).set_params(n_components=size, random_state=seed)
+def _fit(feature_map: FeatureMap, rows: Rows, size: int, seed: int) -> FeatureMap:
+    fitted: FeatureMap = clone(feature_map).set_params(n_components=size, random_state=seed)
     return fitted.fit(rows)
 
 
-def min_features(feature_map: MapTransformer, n_columns: int) -> int:
+def min_features(feature_map: FeatureMap, n_columns: int) -> int:
     """Return the smallest number of features that the map can have."""
     if isinstance(feature_map, RandomMaclaurin) and feature_map.h01:
         return n_columns + 2
@@ -332,7 +334,7 @@ def min_features(feature_map: MapTransformer, n_columns: int) -> int:
     return 1
 
 
-def _settings(feature_map: MapTransformer) -> dict[str, bool | int | float | str]:
+def _settings(feature_map: FeatureMap) -> dict[str, bool | int | float | str]:
     """Return parameters other than the defaults that model files and commands can represent."""
     default = type(feature_map)().get_params(deep=False)
     return {
@@ -348,7 +350,7 @@ def _settings(feature_map: MapTransformer) -> dict[str, bool | int | float | str
 class _Theory:
     """The numbers of features that theory gives for pairs of rows and an absolute tolerance."""
 
-    fitted: MapTransformer
+    fitted: FeatureMap
     left: Rows
     right: Rows
     tolerance: float
@@ -362,7 +364,7 @@ class _Theory:
             size = self._bisect(self._is_bounded) if found is not None and found.is_exact else None
             return size, "" if size is None else "Chebyshev"
         group = independent_group(fitted)
-        if group is None:
+        if group is None or not isinstance(fitted, ShiftInvariantMap):
             return None, ""
         size = fourier_features(
             self.tolerance, self.probability, features=fitted.features, group_size=group
@@ -427,7 +429,7 @@ class _Theory:
         return _bisect(suffices, low)
 
 
-def independent_group(fitted_map: MapTransformer) -> int | None:
+def independent_group(fitted_map: FeatureMap) -> int | None:
     """Return how many frequencies depend on each other, if each has the distribution of the kernel.
 
     Return None for other constructions: SORF and cosine transforms are biased, and all quasi-Monte
@@ -546,7 +548,7 @@ class _FeatureSearch:
         )
 
 
-def _measure_cost(fitted: MapTransformer, rows: Rows, size: int, n_rows: int) -> tuple[float, int]:
+def _measure_cost(fitted: FeatureMap, rows: Rows, size: int, n_rows: int) -> tuple[float, int]:
     """Return seconds for `n_rows` rows and bytes of a map with `size` features.
 
     They are extrapolated from those of the given map, which has at most as many features.
@@ -566,7 +568,7 @@ def _measure_cost(fitted: MapTransformer, rows: Rows, size: int, n_rows: int) ->
     return seconds, round(coefficient_bytes(fitted) * factor)
 
 
-def coefficient_bytes(fitted_map: MapTransformer) -> int:
+def coefficient_bytes(fitted_map: FeatureMap) -> int:
     """Return the memory of the arrays that a fitted map holds."""
     seen: set[int] = set()
     values: list[object] = [fitted_map]
@@ -595,7 +597,7 @@ def list_maps(
     *,
     length_scale: float | str | ArrayLike | None = None,
     n_threads: int | None = None,
-) -> list[MapTransformer]:
+) -> list[FeatureMap]:
     """Return the maps that apply to a kernel, unfitted.
 
     Parameters
@@ -650,8 +652,8 @@ def resolve_kernel(kernel: str | Kernel | DotProductKernel) -> Kernel | DotProdu
     return resolve(kernel)
 
 
-def _list_shift_invariant_maps(kernel: Kernel, n_columns: int) -> list[MapTransformer]:
-    maps: list[MapTransformer] = []
+def _list_shift_invariant_maps(kernel: Kernel, n_columns: int) -> list[FeatureMap]:
+    maps: list[FeatureMap] = []
     if isinstance(kernel, RadialKernel):
         maps.append(Fastfood(kernel))
         if kernel.gaussian_mixture or n_columns >= 16:

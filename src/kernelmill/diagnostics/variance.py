@@ -31,7 +31,8 @@ from kernelmill.maps import (
 from kernelmill.maps.hashing import lattice_multipliers
 
 if TYPE_CHECKING:
-    from kernelmill.maps.transformers import MapTransformer
+    from kernelmill.maps.base import FeatureMap
+    from kernelmill.maps.random_fourier import ShiftInvariantMap
 
 __all__ = ["EstimateMoments", "Variance", "estimate_moments", "estimate_variance"]
 
@@ -72,7 +73,7 @@ class EstimateMoments(NamedTuple):
 
 
 def estimate_variance(
-    fitted_map: MapTransformer, X: Rows, Y: Rows, n_components: int | None = None
+    fitted_map: FeatureMap, X: Rows, Y: Rows, n_components: int | None = None
 ) -> Variance | None:
     r"""Return the variance of a map's estimates of k(x, y) over seeds; None where it is not known.
 
@@ -116,16 +117,14 @@ def estimate_variance(
     return Variance(moments.variance + np.square(moments.bias), is_exact)
 
 
-def estimate_moments(
-    fitted_map: MapTransformer, X: Rows, Y: Rows, size: int
-) -> EstimateMoments | None:
+def estimate_moments(fitted_map: FeatureMap, X: Rows, Y: Rows, size: int) -> EstimateMoments | None:
     """Return variance and bias of the estimates of `size` features; None where not known."""
     rule = _RULES.get(type(fitted_map))
     return None if rule is None else rule(fitted_map, X, Y, size)
 
 
 def _fourier_moments(
-    fitted_map: MapTransformer, X: Rows, Y: Rows, size: int
+    fitted_map: ShiftInvariantMap, X: Rows, Y: Rows, size: int
 ) -> EstimateMoments | None:
     if getattr(fitted_map, "sampling", "iid") == "qmc":
         return None
@@ -148,13 +147,15 @@ def _fourier_moments(
 
 
 def _principal_moments(
-    fitted_map: MapTransformer, X: Rows, Y: Rows, size: int
+    fitted_map: PrincipalFourier, X: Rows, Y: Rows, size: int
 ) -> EstimateMoments | None:
     components = fitted_map._components
     return _fourier_moments(fitted_map, components(X), components(Y), size)
 
 
-def _sketch_moments(fitted_map: MapTransformer, X: Rows, Y: Rows, size: int) -> EstimateMoments:
+def _sketch_moments(
+    fitted_map: TensorSketch | CountSketch, X: Rows, Y: Rows, size: int
+) -> EstimateMoments:
     kernel = fitted_map.kernel_
     moments = sketch_moments(X, Y, gamma=kernel.gamma, coef0=kernel.coef0)
     dim = X.shape[1] + (kernel.coef0 > 0)
@@ -236,7 +237,7 @@ def _difference_spectrum(dim: int, length: int, multiplier: int) -> NDArray[np.c
 
 
 def _maclaurin_moments(
-    fitted_map: MapTransformer, X: Rows, Y: Rows, size: int
+    fitted_map: RandomMaclaurin, X: Rows, Y: Rows, size: int
 ) -> EstimateMoments | None:
     a, b, g = sketch_moments(X, Y)
     square = fitted_map.radius_**2

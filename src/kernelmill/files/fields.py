@@ -4,9 +4,9 @@ A class is stored as a record, a dict of plain JSON values, and as tensors, arra
 field has a kind (`kernelmill.files.kinds`). A record that is read must have exactly the declared
 fields, and each value must be of its kind, before anything is done with it.
 
-There are two ways to declare fields: a `Fields` object with one kind for each name, or a dataclass
-derived from `Stored`, whose annotations are the kinds. An array ``name`` in a record ``outer``
-becomes the tensor ``outer/name``.
+There are two ways to declare fields: a `Fields` object with one kind for each name, or a dataclass,
+whose kinds follow from its annotations (`Stored`) or are given with its fields (`parameter`,
+`fitted`). An array ``name`` in a record ``outer`` becomes the tensor ``outer/name``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,19 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Self, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernelmill.files.kinds import (
     ABSENT,
@@ -35,10 +44,11 @@ from kernelmill.files.kinds import (
     Mismatch,
     Null,
     Place,
+    Record,
     Tensors,
     Text,
 )
-from kernelmill.files.safetensors import ModelFileError
+from kernelmill.files.safetensors import ModelFileError, Tensor
 
 __all__ = [
     "ADDED",
@@ -47,14 +57,41 @@ __all__ = [
     "RecordOf",
     "Stored",
     "Tagged",
+    "declared_fields",
+    "fitted",
+    "parameter",
     "under_prefix",
     "without_prefix",
 ]
 
 ADDED = {"added": True}
-"""Metadata of a dataclass's field that files of earlier releases do not have."""
+"""Metadata of a field of a dataclass that files of earlier releases do not have."""
 
 _INSTEAD = "change it, or save the model with the pickle module or skops"
+
+
+def parameter(
+    kind: Kind, *, default: Any, added: bool = False, kw_only: Any = dataclasses.MISSING
+) -> Any:
+    """Declare a parameter of a dataclass, as `dataclasses.field` does.
+
+    Parameters
+    ----------
+    kind : Kind
+        How it is stored; kinds such as `Choice` and `Flag` also check it as an argument.
+    default : value
+    added : bool, default=False
+        Whether files of earlier releases do not have it; it is written if it is not the default.
+    kw_only : bool, optional
+        Whether it can be passed only by keyword; by default if it follows ``_: KW_ONLY``.
+    """
+    metadata = {"kind": kind, "added": added}
+    return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
+
+
+def fitted(kind: Kind | None = None, *, init: Literal[False] = False) -> Any:
+    """Declare an attribute of a dataclass that fitting sets; it is stored if it has a kind."""
+    return dataclasses.field(init=init, repr=False, metadata={} if kind is None else {"kind": kind})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,10 +105,10 @@ class RecordOf(Kind):
     def description(self) -> str:
         return f"an object with the fields {', '.join(self.fields)}"
 
-    def write(self, value: Any, place: Place) -> Any:
+    def write(self, value: object, place: Place) -> Record:
         return self.fields.write_at(value, place.inside(prefixed=self.prefixed))
 
-    def read(self, stored: Any, place: Place) -> Any:
+    def read(self, stored: object, place: Place) -> Record:
         if type(stored) is not dict:
             raise Mismatch
         return self.fields.read_at(stored, place.inside(prefixed=self.prefixed))
@@ -110,25 +147,17 @@ class Fields(Mapping[str, Kind]):
     kernelmill.files.safetensors.ModelFileError: scale must be a number above 0, got -1.0.
     """
 
-    defaults: dict[str, Any]
-    added: frozenset[str]
-
     def __init__(
         self,
         kinds: Mapping[str, Kind] | None = None,
         *,
-        defaults: Mapping[str, Any] | None = None,
-        added: Mapping[str, Any] | None = None,
+        defaults: Mapping[str, object] | None = None,
+        added: Mapping[str, object] | None = None,
         **more: Kind,
     ) -> None:
         self._kinds = {**(kinds or {}), **more}
-        before = kinds if isinstance(kinds, Fields) else None
-        self.defaults = {
-            **(before.defaults if before else {}),
-            **(defaults or {}),
-            **(added or {}),
-        }
-        self.added = frozenset(added or ()) | (before.added if before else frozenset())
+        self.defaults = {**(defaults or {}), **(added or {})}
+        self.added = frozenset(added or ())
 
     def __getitem__(self, name: str) -> Kind:
         return self._kinds[name]
@@ -148,7 +177,7 @@ class Fields(Mapping[str, Kind]):
             union.added |= other.added
         return union
 
-    def write(self, values: Any, tensors: Tensors | None = None, path: str = "") -> dict[str, Any]:
+    def write(self, values: object, tensors: Tensors | None = None, path: str = "") -> Record:
         """Return the record of `values`, a mapping or an object with these attributes.
 
         Parameters
@@ -173,8 +202,8 @@ class Fields(Mapping[str, Kind]):
         return record
 
     def read(
-        self, record: Any, tensors: Mapping[str, NDArray[Any]] | None = None, path: str = ""
-    ) -> dict[str, Any]:
+        self, record: object, tensors: Mapping[str, Tensor] | None = None, path: str = ""
+    ) -> Record:
         """Return the values of a record that `write` returned, after checking all of them.
 
         Raises
@@ -188,9 +217,9 @@ class Fields(Mapping[str, Kind]):
         place.reject_unread()
         return values
 
-    def write_at(self, values: Any, place: Place) -> dict[str, Any]:
-        """`write` for a record inside another."""
-        record = {}
+    def write_at(self, values: object, place: Place) -> Record:
+        """Write a record inside another, as `write`."""
+        record: Record = {}
         for name, kind in self._kinds.items():
             value = values[name] if isinstance(values, Mapping) else getattr(values, name)
             if name in self.added and _is_same(value, self.defaults[name]):
@@ -209,15 +238,15 @@ class Fields(Mapping[str, Kind]):
                 place.sizes[name] = stored
         return record
 
-    def read_at(self, record: Any, place: Place) -> dict[str, Any]:
-        """`read` for a record inside another."""
+    def read_at(self, record: object, place: Place) -> Record:
+        """Read a record inside another, as `read`."""
         what = place.path or "the record"
         if type(record) is not dict:
             raise ModelFileError(f"{what} must be an object, got {record!r:.80}")
         unknown = sorted(set(record) - set(self._kinds))
         if unknown:
             raise ModelFileError(f"{what} has an unknown field {unknown[0]!r:.80}")
-        values = {}
+        values: Record = {}
         for name, kind in self._kinds.items():
             stored = record.get(name, ABSENT)
             if stored is ABSENT and name in self.defaults:
@@ -234,11 +263,11 @@ class Fields(Mapping[str, Kind]):
         return values
 
 
-def _is_same(value: Any, default: Any) -> bool:
+def _is_same(value: object, default: object) -> bool:
     return type(value) is type(default) and bool(value == default)
 
 
-def _describe_stored(stored: Any, kind: Kind, place: Place) -> str:
+def _describe_stored(stored: object, kind: Kind, place: Place) -> str:
     """Return a description of the value of a field in a file, for a message."""
     name = kind.tensor_name(place)
     if name is None or stored is not ABSENT:
@@ -290,19 +319,18 @@ class Stored:
     def stored_fields(cls) -> Fields:
         """Return the fields that the annotations declare."""
         family: Any = cls
-        return _fields_of(family)
+        return _annotated_fields(family)
 
-    def to_record(self, tensors: Tensors | None = None) -> dict[str, Any]:
+    def to_record(self, tensors: Tensors | None = None) -> Record:
         """Return the record of this object; arrays are added to `tensors`."""
         return self.stored_fields().write(self, tensors)
 
     @classmethod
     def from_record(
-        cls, record: Any, tensors: Mapping[str, NDArray[Any]] | None = None, path: str = ""
+        cls, record: object, tensors: Mapping[str, Tensor] | None = None, path: str = ""
     ) -> Self:
-        """The object of a record; ModelFileError if it is not one that `to_record` returned."""
-        made: Self = _build(cls, cls.stored_fields().read(record, tensors, path), path)
-        return made
+        """Return the object of a record; reject one that `to_record` cannot have returned."""
+        return _build(cls, cls.stored_fields().read(record, tensors, path), path)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -315,12 +343,12 @@ class Nested(Kind):
     def description(self) -> str:
         return f"an object with the fields {', '.join(self.family.stored_fields())}"
 
-    def write(self, value: Any, place: Place) -> Any:
+    def write(self, value: object, place: Place) -> Record:
         if type(value) is not self.family:
             raise Mismatch
         return self.family.stored_fields().write_at(value, place.inside())
 
-    def read(self, stored: Any, place: Place) -> Any:
+    def read(self, stored: object, place: Place) -> Stored:
         if type(stored) is not dict:
             raise Mismatch
         values = self.family.stored_fields().read_at(stored, place.inside())
@@ -346,21 +374,24 @@ class Tagged(Kind):
     def description(self) -> str:
         return f"an object whose {self.tag} is {Choice(*self.families).description}"
 
-    def write(self, value: Any, place: Place) -> Any:
+    def write(self, value: object, place: Place) -> Record:
         for name, family in self.families.items():
             if type(value) is family:
                 return {self.tag: name, **Nested(family).write(value, place)}
         raise Mismatch
 
-    def read(self, stored: Any, place: Place) -> Any:
-        name = stored.get(self.tag) if type(stored) is dict else None
-        if type(name) is not str or name not in self.families:
+    def read(self, stored: object, place: Place) -> Stored:
+        name = stored.get(self.tag) if isinstance(stored, dict) else None
+        if not isinstance(stored, dict) or type(name) is not str or name not in self.families:
             raise Mismatch
         rest = {key: value for key, value in stored.items() if key != self.tag}
         return Nested(self.families[name]).read(rest, place)
 
 
-def _build(family: type[Any], values: Mapping[str, Any], path: str) -> Any:
+_Built = TypeVar("_Built", bound=Stored)
+
+
+def _build(family: type[_Built], values: Mapping[str, Any], path: str) -> _Built:
     try:
         return family(**values)
     except (TypeError, ValueError, ArithmeticError) as error:
@@ -368,7 +399,21 @@ def _build(family: type[Any], values: Mapping[str, Any], path: str) -> Any:
 
 
 @cache
-def _fields_of(family: Any) -> Fields:
+def declared_fields(family: type, *, are_fitted: bool = False) -> Fields:
+    """Return the fields that a dataclass declares by `parameter`, or those by `fitted`."""
+    declared = [
+        each
+        for each in dataclasses.fields(family)
+        if each.init is not are_fitted and "kind" in each.metadata
+    ]
+    return Fields(
+        {each.name: each.metadata["kind"] for each in declared},
+        added={each.name: each.default for each in declared if each.metadata.get("added")},
+    )
+
+
+@cache
+def _annotated_fields(family: type) -> Fields:
     hints = get_type_hints(family, include_extras=True)
     kinds, defaults, added = {}, {}, {}
     for field in dataclasses.fields(family):
@@ -392,7 +437,7 @@ _KINDS: dict[Any, Kind] = {
 
 
 def _kind_of(hint: Any) -> Kind:
-    """Return the kind that an annotation stands for."""
+    """Return the kind for which an annotation stands."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return next(each for each in arguments[1:] if isinstance(each, Kind))
@@ -411,7 +456,7 @@ def _kind_of(hint: Any) -> Kind:
     raise TypeError(f"A stored field must be of a type with a kind, got {hint!r}.")
 
 
-def under_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
+def under_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:
     """Return the tensors with the prefix and a slash before their names.
 
     Examples
@@ -426,7 +471,7 @@ def under_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
     return {f"{prefix}/{name}": tensor for name, tensor in tensors.items()}
 
 
-def without_prefix(prefix: str, tensors: Mapping[str, NDArray[Any]]) -> Tensors:
+def without_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:
     """Return the tensors whose names begin with the prefix and a slash, with both removed."""
     start = f"{prefix}/"
     return {n[len(start) :]: tensor for n, tensor in tensors.items() if n.startswith(start)}

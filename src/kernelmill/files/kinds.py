@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelmill.files.safetensors import ModelFileError
+from kernelmill.arguments import check_choice, check_flag
+from kernelmill.files.safetensors import ModelFileError, Tensor
+from kernelmill.random import Stream
 
 __all__ = [
     "ABSENT",
@@ -29,37 +32,45 @@ __all__ = [
     "ListOf",
     "MappingOf",
     "Mismatch",
+    "NamesKind",
     "Null",
     "Number",
     "Place",
     "PlainOrArray",
+    "Record",
+    "SeedKind",
+    "StreamKind",
     "Tensors",
     "Text",
+    "storable_random_state",
 ]
 
-Tensors = dict[str, NDArray[Any]]
+Tensors: TypeAlias = dict[str, Tensor]
+
+Record: TypeAlias = dict[str, Any]
+"""From the names of fields to plain JSON values."""
 
 SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**63 - 1
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 class _Absent:
-    """The value of a field that has no place in the record: its data are a tensor."""
+    """The JSON value of a field that is not in the record, because it is a tensor."""
 
     def __repr__(self) -> str:
         return "nothing"
 
 
-ABSENT: Any = _Absent()
+ABSENT: Final = _Absent()
 
 
-class Mismatch(Exception):  # never leaves this package: it becomes a ModelFileError
-    """A value is not of the kind that the field has."""
+class Mismatch(Exception):
+    """A value is not of the kind of its field; `Fields` turns it into a ModelFileError."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """The place of a field in a file.
+    """Where a field is in a file.
 
     Attributes
     ----------
@@ -116,15 +127,18 @@ class Kind(ABC):
         """A description of allowed values, to follow "must be"."""
 
     @abstractmethod
-    def write(self, value: Any, place: Place) -> Any:
+    def write(self, value: Any, place: Place) -> object:
         """Return the JSON value, or ABSENT; put arrays into ``place.tensors``.
 
         Raises Mismatch if the value is not of this kind.
         """
 
     @abstractmethod
-    def read(self, stored: Any, place: Place) -> Any:
+    def read(self, stored: object, place: Place) -> object:
         """Return the value of what `write` returned, after checking it. Raises Mismatch."""
+
+    def check(self, name: str, value: object) -> None:  # noqa: B027 # few kinds check arguments
+        """Raise an error if `value` cannot be the argument called `name`."""
 
     def tensor_name(self, place: Place) -> str | None:
         """The full name of the tensor that an array of this kind is; None if there is none."""
@@ -138,13 +152,15 @@ class _Plain(Kind):
     """A kind whose values are JSON values themselves."""
 
     @abstractmethod
-    def fits(self, stored: Any) -> bool:
+    def fits(self, stored: object) -> bool:
         """Return whether a JSON value is of this kind."""
 
-    def write(self, value: Any, place: Place) -> Any:
-        return self.read(_without_numpy(value), place)
+    def write(self, value: object, place: Place) -> object:
+        if isinstance(value, (np.generic, np.ndarray)) and value.size == 1:
+            value = value.item()
+        return self.read(value, place)
 
-    def read(self, stored: Any, place: Place) -> Any:
+    def read(self, stored: object, place: Place) -> object:
         if not self.fits(stored):
             raise Mismatch
         return stored
@@ -155,7 +171,7 @@ class Null(_Plain):
 
     description = "null"
 
-    def fits(self, stored: Any) -> bool:
+    def fits(self, stored: object) -> bool:
         return stored is None
 
 
@@ -164,8 +180,11 @@ class Flag(_Plain):
 
     description = "true or false"
 
-    def fits(self, stored: Any) -> bool:
+    def fits(self, stored: object) -> bool:
         return type(stored) is bool
+
+    def check(self, name: str, value: object) -> None:
+        check_flag(name, value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,17 +202,17 @@ class Integer(_Plain):
             return f"an integer of at least {self.low}"
         return f"an integer from {self.low} to {self.high}"
 
-    def fits(self, stored: Any) -> bool:
+    def fits(self, stored: object) -> bool:
         return type(stored) is int and self.low <= stored <= self.high
 
 
 @dataclasses.dataclass(frozen=True)
 class Number(_Plain):
-    """A finite integer or float, kept as given: for parameters, which check the rest themselves."""
+    """A finite integer or float, kept as given: a parameter whose class checks its range."""
 
     description = "a finite number"
 
-    def fits(self, stored: Any) -> bool:
+    def fits(self, stored: object) -> bool:
         return type(stored) is int or (type(stored) is float and math.isfinite(stored))
 
 
@@ -216,11 +235,10 @@ class Float(Kind):
             text += f" above {self.above:g}"
         elif self.low > -math.inf:
             text += f" of at least {self.low:g}"
-        return (
-            text + {None: "", "null": " or null", "names": ', "nan", "inf" or "-inf"'}[self.other]
-        )
+        others = {None: "", "null": " or null", "names": ', "nan", "inf" or "-inf"'}
+        return text + others[self.other]
 
-    def write(self, value: Any, place: Place) -> Any:
+    def write(self, value: Any, place: Place) -> object:
         if isinstance(value, (bool, np.bool_, str)):
             raise Mismatch
         try:
@@ -231,7 +249,7 @@ class Float(Kind):
             return None if self.other == "null" else str(number)
         return self.read(number, place)
 
-    def read(self, stored: Any, place: Place) -> float:
+    def read(self, stored: object, place: Place) -> float:
         if stored is None and self.other == "null":
             return math.nan
         if self.other == "names" and type(stored) is str and stored in _NOT_FINITE:
@@ -255,7 +273,7 @@ class Text(_Plain):
     def description(self) -> str:
         return "a string" + (f" of at most {self.longest} characters" if self.longest else "")
 
-    def fits(self, stored: Any) -> bool:
+    def fits(self, stored: object) -> bool:
         return type(stored) is str and (self.longest is None or len(stored) <= self.longest)
 
 
@@ -269,8 +287,11 @@ class Choice(_Plain):
     def description(self) -> str:
         return " or ".join(f'"{choice}"' for choice in self.choices)
 
-    def fits(self, stored: Any) -> bool:
+    def fits(self, stored: object) -> bool:
         return type(stored) is str and stored in self.choices
+
+    def check(self, name: str, value: object) -> None:
+        check_choice(name, value, self.choices)
 
 
 class Either(Kind):
@@ -286,7 +307,7 @@ class Either(Kind):
     def description(self) -> str:
         return " or ".join(kind.description for kind in self.kinds)
 
-    def write(self, value: Any, place: Place) -> Any:
+    def write(self, value: object, place: Place) -> object:
         for kind in self.kinds:
             try:
                 return kind.write(value, place)
@@ -294,7 +315,7 @@ class Either(Kind):
                 continue
         raise Mismatch
 
-    def read(self, stored: Any, place: Place) -> Any:
+    def read(self, stored: object, place: Place) -> object:
         for kind in self.kinds:
             try:
                 return kind.read(stored, place)
@@ -317,23 +338,21 @@ class ListOf(Kind):
         limits = f" of at least {self.shortest}" if self.shortest else ""
         return f"a list{limits} (each element {self.kind.description})"
 
-    def write(self, value: Any, place: Place) -> Any:
+    def write(self, value: object, place: Place) -> object:
         if isinstance(value, np.ndarray):
             value = value.tolist()
-        self._check(value, (list, tuple))
+        if not isinstance(value, (list, tuple)) or not self._fits(len(value)):
+            raise Mismatch
         return [self.kind.write(each, place) for each in value]
 
-    def read(self, stored: Any, place: Place) -> Any:
-        self._check(stored, (list,))
+    def read(self, stored: object, place: Place) -> object:
+        if not isinstance(stored, list) or not self._fits(len(stored)):
+            raise Mismatch
         values = [self.kind.read(each, place) for each in stored]
         return np.array(values, dtype=np.float64) if self.array else values
 
-    def _check(self, value: Any, types: tuple[type[Sequence[Any]], ...]) -> None:
-        if not isinstance(value, types):
-            raise Mismatch
-        longest = len(value) if self.longest is None else self.longest
-        if not self.shortest <= len(value) <= longest:
-            raise Mismatch
+    def _fits(self, length: int) -> bool:
+        return self.shortest <= length <= (length if self.longest is None else self.longest)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -346,13 +365,13 @@ class MappingOf(Kind):
     def description(self) -> str:
         return f"an object (each value {self.kind.description})"
 
-    def write(self, value: Any, place: Place) -> Any:
+    def write(self, value: object, place: Place) -> object:
         if not isinstance(value, Mapping):
             raise Mismatch
         return {str(key): self.kind.write(each, place) for key, each in value.items()}
 
-    def read(self, stored: Any, place: Place) -> Any:
-        if type(stored) is not dict:
+    def read(self, stored: object, place: Place) -> object:
+        if not isinstance(stored, dict):
             raise Mismatch
         return {key: self.kind.read(each, place) for key, each in stored.items()}
 
@@ -366,8 +385,8 @@ class Array(Kind):
     dtypes : tuple of str
         The dtypes allowed.
     shape : tuple
-        One element for each dimension: an integer; a name, which is that of an integer field read
-        before or of a dimension of an array, the same wherever it occurs; or None for any length.
+        One element for each dimension: an integer; a name, of an integer field that is read before
+        or of a dimension, which is equal wherever the name occurs; or None for any length.
     above : float, optional
         All elements are greater.
     infinite : bool, default=False
@@ -375,9 +394,11 @@ class Array(Kind):
     optional : bool, default=False
         Whether None is allowed, without a tensor.
     tensor : str, optional
-        The name of the tensor, if it is not that of the field.
+        The name of the tensor, by default that of the field.
+    longest : int, optional
+        The largest number of elements.
     copy : bool, default=True
-        Whether what is read is a copy. A view keeps the bytes of the whole file in memory.
+        Whether a copy is read. A view keeps the bytes of the whole file in memory.
     """
 
     dtypes: tuple[str, ...]
@@ -386,6 +407,7 @@ class Array(Kind):
     infinite: bool = False
     optional: bool = False
     tensor: str | None = None
+    longest: int | None = None
     copy: bool = True
 
     @property
@@ -401,14 +423,14 @@ class Array(Kind):
         """Return the full name of the tensor."""
         return place.tensor if self.tensor is None else f"{place.prefix}{self.tensor}"
 
-    def write(self, value: Any, place: Place) -> Any:
+    def write(self, value: Any, place: Place) -> object:
         if value is None and self.optional:
             return ABSENT
         self._check(value, dict(place.sizes))
         place.tensors[self.tensor_name(place)] = value
         return ABSENT
 
-    def read(self, stored: Any, place: Place) -> Any:
+    def read(self, stored: object, place: Place) -> Tensor | None:
         array = place.tensors.get(self.tensor_name(place))
         if stored is not ABSENT or (array is None and not self.optional):
             raise Mismatch
@@ -418,8 +440,10 @@ class Array(Kind):
         place.read.add(self.tensor_name(place))
         return array.copy() if self.copy else array
 
-    def _check(self, array: Any, sizes: dict[str, int]) -> None:
+    def _check(self, array: object, sizes: dict[str, int]) -> None:
         if not isinstance(array, np.ndarray) or array.ndim != len(self.shape):
+            raise Mismatch
+        if self.longest is not None and array.size > self.longest:
             raise Mismatch
         if array.dtype.name not in self.dtypes:
             raise Mismatch
@@ -433,13 +457,6 @@ class Array(Kind):
                 raise Mismatch
         if self.above is not None and not (array > self.above).all():
             raise Mismatch
-
-
-def _without_numpy(value: Any) -> Any:
-    """Scalars of NumPy, and arrays of one element, as those of Python."""
-    if isinstance(value, (np.generic, np.ndarray)) and value.size == 1:
-        return value.item()
-    return value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -459,11 +476,88 @@ class PlainOrArray(Kind):
     def tensor_name(self, place: Place) -> str:
         return self.array.tensor_name(place)
 
-    def write(self, value: Any, place: Place) -> Any:
+    def write(self, value: Any, place: Place) -> object:
         if np.ndim(value) == 0:
             return self.plain.write(value, place)
         return self.array.write(np.asarray(value, np.float64), place)
 
-    def read(self, stored: Any, place: Place) -> Any:
+    def read(self, stored: object, place: Place) -> object:
         kind = self.array if stored is ABSENT else self.plain
         return kind.read(stored, place)
+
+
+class NamesKind(Kind):
+    """The names of the input columns, as many as ``n_features_in``, or None."""
+
+    description = "a list with a string for each input column, or null"
+
+    def write(self, value: Any, place: Place) -> object:
+        return None if value is None else [str(each) for each in value]
+
+    def read(self, stored: object, place: Place) -> NDArray[np.object_] | None:
+        if stored is None:
+            return None
+        if not isinstance(stored, list) or len(stored) != place.sizes["n_features_in"]:
+            raise Mismatch
+        if not all(type(name) is str for name in stored):
+            raise Mismatch
+        return np.asarray(stored, dtype=object)
+
+
+class StreamKind(Kind):
+    """A random stream: the 32 hexadecimal digits of its key."""
+
+    description = "32 hexadecimal digits"
+
+    def write(self, value: Any, place: Place) -> str:
+        return f"{value.key:032x}"
+
+    def read(self, stored: object, place: Place) -> Stream:
+        if not isinstance(stored, str) or not re.fullmatch("[0-9a-f]{32}", stored):
+            raise Mismatch
+        return Stream(int(stored, 16))
+
+
+class SeedKind(Kind):
+    """The parameter `random_state`: null, an integer, or the key of a stream.
+
+    Objects that change when they are used, such as a NumPy generator, are replaced by the stream
+    that was drawn from them before they are written: see `storable_random_state`.
+    """
+
+    description = "null, an integer of at least 0, or an object with the key of a stream"
+
+    def write(self, value: object, place: Place) -> object:
+        if value is None or type(value) is int:
+            return value
+        return {"key": StreamKind().write(value, place.at("key"))}
+
+    def read(self, stored: object, place: Place) -> int | Stream | None:
+        if stored is None:
+            return None
+        if type(stored) is int and 0 <= stored <= LARGEST_INTEGER:
+            return stored
+        if not isinstance(stored, dict) or set(stored) != {"key"}:
+            raise Mismatch
+        return StreamKind().read(stored["key"], place.at("key"))
+
+
+def storable_random_state(random_state: object, stream: Stream) -> int | Stream | None:
+    """Return the stored form of a random state from which `stream` was drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelmill.files.kinds import storable_random_state
+    >>> from kernelmill.random import Stream
+    >>> storable_random_state(7, Stream.from_seed(7))
+    7
+    >>> drawn = Stream.from_seed(0)
+    >>> storable_random_state(np.random.default_rng(0), drawn) is drawn
+    True
+    """
+    if random_state is None or isinstance(random_state, Stream):
+        return random_state
+    if isinstance(random_state, (int, np.integer)) and 0 <= random_state <= LARGEST_INTEGER:
+        return int(random_state)
+    return stream

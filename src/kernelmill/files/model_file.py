@@ -10,18 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BufferedReader, BytesIO
 from itertools import chain
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernelmill.errors import KernelmillError, Remedy
 from kernelmill.files.atomic_file import atomic_write
+from kernelmill.files.kinds import Record, Tensors
 from kernelmill.files.remote_path import RemotePath, parse_path
 from kernelmill.files.safetensors import (
-    MOST_HEADER_BYTES,
+    MAX_HEADER_BYTES,
     NAME,
     ModelFileError,
+    Tensor,
     TensorPlace,
     canonical_json,
     errors_of_file,
@@ -41,11 +42,17 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 2
-_FIRST_VERSION = 1  # of files whose record is in the header
-_MOST_INLINE = 1 << 23  # characters of a record in the header; longer ones are a tensor
-_MOST_RECORD = 1 << 28
-_RECORD = "record"  # the name of that tensor
-_MOST_BYTES = 1 << 34  # of tensors: 4 * 10**9 weights in float32
+_FIRST_VERSION = 1
+"""The version of files whose record is in the header."""
+
+_MAX_INLINE = 1 << 23
+"""Characters of a record in the header; a longer one is a tensor, called `_RECORD`."""
+
+_RECORD = "record"
+_MAX_RECORD = 1 << 28
+_MAX_BYTES = 1 << 34
+"""Bytes of all tensors: 4 * 10**9 weights in float32."""
+
 _METADATA = {"kernelmill", "kind", "record", "sha256"}
 _GIVE_ANOTHER = "pass a file that `save` wrote"
 _OTHER_FORMATS = (
@@ -82,16 +89,16 @@ class ModelFile:
 
     kind: str
     format_version: int
-    record: dict[str, Any]
-    tensors: dict[str, NDArray[Any]]
+    record: Record
+    tensors: Tensors
 
 
 def write_model_file(
     path: str | os.PathLike[str],
     *,
     kind: str,
-    record: Mapping[str, Any],
-    tensors: Mapping[str, NDArray[Any]],
+    record: Mapping[str, object],
+    tensors: Mapping[str, Tensor],
 ) -> None:
     """Write a safetensors file with a record and a checksum in its metadata.
 
@@ -123,7 +130,7 @@ def write_model_file(
     text, version = check_record(record), _FIRST_VERSION
     if _RECORD in tensors:
         raise ModelFileError(f"no tensor must have the name {_RECORD!r}, which is taken")
-    if len(text) > _MOST_INLINE:
+    if len(text) > _MAX_INLINE:
         tensors = {**tensors, _RECORD: np.frombuffer(text.encode("ascii"), np.uint8)}
         text, version = "", FORMAT_VERSION
     places = places_of(tensors)
@@ -142,32 +149,32 @@ def write_model_file(
     atomic_write(path, chain([header], (_bytes_of(arrays[name]) for name in places)))
 
 
-def check_record(record: Mapping[str, Any], n_more: int = 0) -> str:
-    """Return the text of a record; raise an error if it is longer than a model file holds.
+def check_record(record: Mapping[str, object], n_more: int = 0) -> str:
+    """Return the JSON of a record; raise an error if it is too long for a model file.
 
-    `n_more` is the number of characters that are still to come.
+    `n_more` is the number of characters that will be added.
     """
     text = canonical_json(dict(record))
     size = len(text) + n_more
-    if size > _MOST_RECORD:
+    if size > _MAX_RECORD:
         raise ModelFileError(
-            f"the record of a model must be at most {_MOST_RECORD >> 20} MiB, got {size >> 20} MiB",
+            f"the record of a model must be at most {_MAX_RECORD >> 20} MiB, got {size >> 20} MiB",
             "fit the model to fewer columns or categories",
         )
     return text
 
 
 def check_tensor_bytes(n_bytes: int) -> None:
-    """Raise an error if arrays take more bytes than a model file holds."""
-    if n_bytes > _MOST_BYTES:
+    """Raise an error if arrays have too many bytes for a model file."""
+    if n_bytes > _MAX_BYTES:
         raise ModelFileError(
-            f"the arrays of a model must be at most {_MOST_BYTES >> 30} GiB in total, got more",
+            f"the arrays of a model must be at most {_MAX_BYTES >> 30} GiB in total, got more",
             Remedy("use fewer components", n_components=...),
             Remedy("store the weights in lower precision", weights="float16"),
         )
 
 
-def _bytes_of(array: NDArray[Any]) -> memoryview:
+def _bytes_of(array: Tensor) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
@@ -176,9 +183,9 @@ def _checksum(
     kind: str,
     record: str,
     places: Mapping[str, TensorPlace],
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, Tensor],
 ) -> str:
-    """SHA-256 over all content; each piece follows its length, so that none can pass for two."""
+    """Return SHA-256 over all content; each piece follows its length, so none looks like two."""
     state = hashlib.sha256()
 
     def add(piece: bytes | memoryview) -> None:
@@ -242,7 +249,7 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
             f"there is no model file {os.fspath(path)!r}", "check the path"
         ) from None
     except OSError as error:
-        if error.filename is not None:  # which the error names
+        if error.filename is not None:  # the message contains it
             raise
         reason = (error.strerror or str(error)).lower()
         raise ModelFileError(
@@ -258,7 +265,7 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
 def _read(file: BufferedReader, size: int) -> ModelFile:
     start = file.read(8)
     length = int.from_bytes(start, "little")
-    if size < 10 or not 2 <= length <= min(size - 8, MOST_HEADER_BYTES):
+    if size < 10 or not 2 <= length <= min(size - 8, MAX_HEADER_BYTES):
         beginning = start + file.read(56)
         raise unknown_file_error(beginning, size)
     text = file.read(length)
@@ -279,9 +286,9 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
         raise _changed_file_error("its header does not have the form that kernelmill writes")
     if header_of(metadata, places)[8:] != text:
         raise _changed_file_error("its header does not have the form that kernelmill writes")
-    if size > _MOST_BYTES:
+    if size > _MAX_BYTES:
         raise ModelFileError(
-            f"it is larger than {_MOST_BYTES >> 30} GiB, the largest size of a model"
+            f"it is larger than {_MAX_BYTES >> 30} GiB, the largest size of a model"
         )
     tensors = _tensors(file, places, size - 8 - length)
     kind, record = metadata["kind"], metadata["record"]
@@ -304,13 +311,13 @@ def _read(file: BufferedReader, size: int) -> ModelFile:
     return ModelFile(kind, version, values, native)
 
 
-def _take_record(tensors: dict[str, NDArray[Any]], inline: str) -> str:
+def _take_record(tensors: dict[str, Tensor], inline: str) -> str:
     """Remove the tensor that holds the record, and return its text."""
     found = tensors.pop(_RECORD, None)
     if inline or found is None or found.dtype != np.uint8 or found.ndim != 1:
         raise _changed_file_error("its record is not a tensor of bytes")
-    if found.size > _MOST_RECORD:
-        raise ModelFileError(f"its record is larger than {_MOST_RECORD >> 20} MiB")
+    if found.size > _MAX_RECORD:
+        raise ModelFileError(f"its record is larger than {_MAX_RECORD >> 20} MiB")
     try:
         return found.tobytes().decode("ascii")
     except UnicodeDecodeError:
@@ -319,7 +326,7 @@ def _take_record(tensors: dict[str, NDArray[Any]], inline: str) -> str:
         ) from None
 
 
-def _header(text: bytes) -> dict[str, Any]:
+def _header(text: bytes) -> dict[str, object]:
     try:
         header = parse_json(text.decode("utf-8"))
     except UnicodeDecodeError:
@@ -331,7 +338,7 @@ def _header(text: bytes) -> dict[str, Any]:
     return header
 
 
-def _version(metadata: Any) -> int:
+def _version(metadata: object) -> int:
     """Return the version of the format, which is checked before everything else."""
     if not isinstance(metadata, dict) or "kernelmill" not in metadata:
         raise ModelFileError("it is a safetensors file that another program wrote", _GIVE_ANOTHER)
@@ -349,7 +356,7 @@ def _version(metadata: Any) -> int:
 
 def _tensors(
     file: BufferedReader, places: Mapping[str, TensorPlace], n_bytes: int
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Tensor]:
     content = np.empty(n_bytes, np.uint8)
     if n_bytes and file.readinto(content.data) != n_bytes:
         raise _changed_file_error("it became shorter while it was read")

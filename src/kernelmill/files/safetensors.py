@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from kernelmill.errors import KernelmillError
 
 __all__ = [
-    "MOST_HEADER_BYTES",
+    "MAX_HEADER_BYTES",
     "NAME",
     "ModelFileError",
+    "Tensor",
     "TensorPlace",
     "canonical_json",
     "errors_of_file",
@@ -32,13 +33,16 @@ __all__ = [
     "places_of",
 ]
 
-MOST_HEADER_BYTES = 1 << 24
-MOST_DIMENSIONS = 8
-_MOST_ELEMENTS = 1 << 48
+Tensor: TypeAlias = NDArray[Any]
+"""An array of one of the dtypes that a file can hold."""
+
+MAX_HEADER_BYTES = 1 << 24
+MAX_DIMENSIONS = 8
+_MAX_ELEMENTS = 1 << 48
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,199}")
 
-_DEEPEST = 32
-_SMALLEST, _LARGEST = -(2**63), 2**64 - 1  # the integers of numpy
+_MAX_LEVELS = 32
+_SMALLEST, _LARGEST = -(2**63), 2**64 - 1  # integers of NumPy
 _CODES = {
     "BOOL": "bool",
     "U8": "uint8",
@@ -98,7 +102,7 @@ save the model again.
         ) from error
 
 
-def canonical_json(value: Any, what: str = "record") -> str:
+def canonical_json(value: object, what: str = "record") -> str:
     r"""Return the canonical JSON of dicts, lists, strings, numbers, booleans and None.
 
     Keys are sorted, floats have the fewest digits that identify them, and all is ASCII.
@@ -107,7 +111,7 @@ def canonical_json(value: Any, what: str = "record") -> str:
     ----------
     value : object
     what : str, default="record"
-        What the value is, in messages.
+        The name of the value in messages.
 
     Examples
     --------
@@ -119,10 +123,11 @@ def canonical_json(value: Any, what: str = "record") -> str:
     return json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))
 
 
-def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text; raise ModelFileError for what `canonical_json` rejects.
+def parse_json(text: str | bytes) -> object:
+    """Return the value of a JSON text.
 
-    That is: NaN and infinities, integers beyond 64 bits, duplicate keys, more than 32 levels.
+    NaN and infinities, integers beyond 64 bits, duplicate keys, and more than 32 levels raise a
+    ModelFileError.
 
     Examples
     --------
@@ -144,7 +149,7 @@ def parse_json(text: str | bytes) -> Any:
     return value
 
 
-def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) != len(pairs):
         raise ModelFileError("its JSON has a duplicate key")
@@ -155,32 +160,31 @@ def _reject_constant(name: str) -> NoReturn:
     raise ModelFileError(f"its JSON contains {name}, which is not allowed")
 
 
-def _check_value(value: Any, what: str, depth: int) -> None:
-    """Raise an error about what is not a plain value; `what` names its place."""
-    if depth > _DEEPEST:
-        raise ModelFileError(f"{what} must have at most {_DEEPEST} nested levels")
-    kind = type(value)
-    if kind is dict:
+def _check_value(value: object, what: str, depth: int) -> None:
+    """Raise an error if `value`, which `what` names, is not a plain value."""
+    if depth > _MAX_LEVELS:
+        raise ModelFileError(f"{what} must have at most {_MAX_LEVELS} nested levels")
+    if type(value) is dict:
         for name, each in value.items():
             if type(name) is not str:
                 raise ModelFileError(f"{what} must have strings as keys, got {name!r:.80}")
             _check_text(name, what)
             _check_value(each, f"{what}[{name!r:.80}]" if depth < 4 else what, depth + 1)
-    elif kind is list:
+    elif type(value) is list:
         for each in value:
             _check_value(each, what, depth + 1)
-    elif kind is str:
+    elif type(value) is str:
         _check_text(value, what)
-    elif kind is float:
+    elif type(value) is float:
         if not math.isfinite(value):
             raise ModelFileError(f"{what} must hold finite numbers, got {value}")
-    elif kind is int:
+    elif type(value) is int:
         if not _SMALLEST <= value <= _LARGEST:
             raise ModelFileError(f"{what} must hold integers of at most 64 bits, got a larger one")
-    elif value is not None and kind is not bool:
+    elif value is not None and type(value) is not bool:
         raise ModelFileError(
             f"{what} must be made of dicts, lists, strings, numbers, booleans and None, got "
-            f"{kind.__name__}"
+            f"{type(value).__name__}"
         )
 
 
@@ -194,7 +198,7 @@ def _check_text(text: str, what: str) -> None:
 
 @dataclass(frozen=True)
 class TensorPlace:
-    """A tensor's dtype and shape, and its bytes, counted from the end of the header."""
+    """The dtype and shape of a tensor, and the position of its bytes after the header."""
 
     code: str
     shape: tuple[int, ...]
@@ -202,19 +206,19 @@ class TensorPlace:
     end: int
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[np.generic]:
         """The dtype in the byte order of the file, which is little-endian."""
         return np.dtype(_CODES[self.code])
 
 
-def places_of(tensors: Mapping[str, NDArray[Any]]) -> dict[str, TensorPlace]:
+def places_of(tensors: Mapping[str, Tensor]) -> dict[str, TensorPlace]:
     """Return where each tensor is written."""
     codes = {name: _check_code(name, tensor) for name, tensor in tensors.items()}
     return _arrange({name: (codes[name], tensors[name].shape) for name in tensors})
 
 
 def _arrange(kinds: Mapping[str, tuple[str, tuple[int, ...]]]) -> dict[str, TensorPlace]:
-    """Places for tensors of these codes and shapes: wide numbers first, so that all are aligned."""
+    """Return places for tensors of these codes and shapes: wide numbers first, all aligned."""
     sizes = {name: np.dtype(_CODES[code]).itemsize for name, (code, _) in kinds.items()}
     places = {}
     begin = 0
@@ -226,7 +230,7 @@ def _arrange(kinds: Mapping[str, tuple[str, tuple[int, ...]]]) -> dict[str, Tens
     return places
 
 
-def _check_code(name: str, tensor: NDArray[Any]) -> str:
+def _check_code(name: str, tensor: Tensor) -> str:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ModelFileError(
             "the name of a tensor must be a letter followed by letters, digits and _./- , got "
@@ -235,10 +239,10 @@ def _check_code(name: str, tensor: NDArray[Any]) -> str:
     if not isinstance(tensor, np.ndarray):
         raise ModelFileError(f"tensor {name!r} must be an array, got {type(tensor).__name__}")
     code = _CODE_OF.get(tensor.dtype.newbyteorder("<"))
-    if code is None or tensor.ndim > MOST_DIMENSIONS:
+    if code is None or tensor.ndim > MAX_DIMENSIONS:
         raise ModelFileError(
             f"tensor {name!r} must have one of the dtypes bool, uint8, uint16, int32, int64, "
-            f"float16, float32 and float64 and at most {MOST_DIMENSIONS} dimensions, got "
+            f"float16, float32 and float64 and at most {MAX_DIMENSIONS} dimensions, got "
             f"{tensor.dtype} and {tensor.ndim}"
         )
     return code
@@ -246,7 +250,7 @@ def _check_code(name: str, tensor: NDArray[Any]) -> str:
 
 def header_of(metadata: Mapping[str, str], places: Mapping[str, TensorPlace]) -> bytes:
     """Return the header as it is written, after the eight bytes of its length."""
-    entries: dict[str, Any] = {
+    entries: dict[str, object] = {
         name: {
             "dtype": place.code,
             "shape": list(place.shape),
@@ -256,16 +260,16 @@ def header_of(metadata: Mapping[str, str], places: Mapping[str, TensorPlace]) ->
     }
     text = canonical_json({**entries, "__metadata__": dict(metadata)}, "header").encode("ascii")
     text += b" " * (-len(text) % 8)
-    if len(text) > MOST_HEADER_BYTES:
+    if len(text) > MAX_HEADER_BYTES:
         raise ModelFileError(
-            f"the record of a model must be at most {MOST_HEADER_BYTES >> 20} MiB, got "
+            f"the record of a model must be at most {MAX_HEADER_BYTES >> 20} MiB, got "
             f"{len(text) >> 20} MiB",
             "remove columns or rare categories",
         )
     return len(text).to_bytes(8, "little") + text
 
 
-def places_in(header: Mapping[str, Any], n_bytes: int) -> dict[str, TensorPlace]:
+def places_in(header: Mapping[str, object], n_bytes: int) -> dict[str, TensorPlace]:
     """Return the places of a parsed header, which must fill the `n_bytes` after it exactly."""
     places = {name: _place(name, each) for name, each in header.items() if name != "__metadata__"}
     end = max((place.end for place in places.values()), default=0)
@@ -279,7 +283,7 @@ def places_in(header: Mapping[str, Any], n_bytes: int) -> dict[str, TensorPlace]
     return expected
 
 
-def _place(name: str, entry: Any) -> TensorPlace:
+def _place(name: str, entry: object) -> TensorPlace:
     if not NAME.fullmatch(name):
         raise ModelFileError(f"a tensor has the name {name!r:.80}, which is not allowed")
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
@@ -290,8 +294,8 @@ def _place(name: str, entry: Any) -> TensorPlace:
     # NumPy limits the product of all dimensions, also where one of them is zero.
     if not (
         _are_sizes(shape)
-        and len(shape) <= MOST_DIMENSIONS
-        and math.prod(size or 1 for size in shape) < _MOST_ELEMENTS
+        and len(shape) <= MAX_DIMENSIONS
+        and math.prod(size or 1 for size in shape) < _MAX_ELEMENTS
     ):
         raise ModelFileError(f"tensor {name!r} has an invalid shape")
     if not (_are_sizes(offsets) and len(offsets) == 2 and offsets[0] <= offsets[1]):
@@ -302,5 +306,5 @@ def _place(name: str, entry: Any) -> TensorPlace:
     return place
 
 
-def _are_sizes(values: Any) -> bool:
+def _are_sizes(values: object) -> TypeGuard[list[int]]:
     return isinstance(values, list) and all(type(v) is int and 0 <= v < 2**62 for v in values)

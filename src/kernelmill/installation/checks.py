@@ -234,7 +234,7 @@ def _check_kernel_error() -> tuple[bool, str, str]:
 def _check_round_trip() -> tuple[bool, str, str]:
     """Check that a saved and loaded model makes the same predictions."""
     from kernelmill.learners import KernelRegressor
-    from kernelmill.learners.files.loading import load_learner
+    from kernelmill.learners.loading import load_learner
     from kernelmill.maps import Fastfood
 
     x = Stream.from_seed(3).normals((60, 4))

@@ -10,15 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_positive
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Array, Integer
 from kernelmill.formatting import name_of
-from kernelmill.kernels.base import RotationInvariantKernel, call_profile, check_function
+from kernelmill.kernels.base import (
+    MAX_DEGREES,
+    TENSOR,
+    RotationInvariantKernel,
+    call_profile,
+    check_function,
+)
 from kernelmill.kernels.dot_product import check_coefficients
 from kernelmill.kernels.points import cosines_and_norms
 from kernelmill.runtime.arrays import Rows
 
 __all__ = ["ArcCosine", "SpherePower", "Zonal", "mean_power_coefficients"]
 
-_MOST_COEFFICIENTS = 256
+_MAX_COEFFICIENTS = 256
 """The limit for `SpherePower`, whose integers have as many digits: time grows with the cube."""
 
 
@@ -115,6 +123,8 @@ class ArcCosine(Zonal):
     >>> ArcCosine(order=1)([[2.0, 0.0]], [[3.0, 0.0], [0.0, 1.0]]).round(4)
     array([[6.    , 0.6366]])
     """
+
+    _stored_fields = Fields(order=Integer(0, MAX_DEGREES))
 
     order: int
 
@@ -216,6 +226,10 @@ class SpherePower(RotationInvariantKernel):
     array([[0.375, 0.125]])
     """
 
+    _stored_fields = Fields(
+        coefficients=Array(("float64",), (None,), tensor=TENSOR, longest=MAX_DEGREES + 1)
+    )
+
     coefficients: NDArray[np.float64]
 
     def __init__(self, coefficients: ArrayLike) -> None:
@@ -225,9 +239,9 @@ class SpherePower(RotationInvariantKernel):
                 "its first values."
             )
         checked = check_coefficients(coefficients)
-        if checked.size > _MOST_COEFFICIENTS:
+        if checked.size > _MAX_COEFFICIENTS:
             raise ValueError(
-                f"coefficients must be at most {_MOST_COEFFICIENTS}, got {checked.size}; leave out "
+                f"coefficients must be at most {_MAX_COEFFICIENTS}, got {checked.size}; leave out "
                 "the higher powers."
             )
         object.__setattr__(self, "coefficients", checked)

@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_length_scale, check_positive, check_start
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Array
 from kernelmill.kernels.points import check_pair, euclidean_distances
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import Rows, as_real, split_length_scale, weigh_columns
 
 __all__ = [
     "LONGEST_FREQUENCY",
+    "MAX_DEGREES",
+    "TENSOR",
     "GivenKernel",
     "Kernel",
     "RadialKernel",
@@ -24,6 +28,12 @@ __all__ = [
     "call_profile",
     "check_function",
 ]
+
+MAX_DEGREES = 4096
+"""The highest degree of kernels in model files, and of spherical expansions."""
+
+TENSOR = "kernel"
+"""The name of the tensor of a kernel that is given by an array."""
 
 LONGEST_FREQUENCY = 1e12
 """Longer frequencies are cut, so distances below 1e-12 length scales count as 0."""
@@ -46,6 +56,7 @@ class Kernel(ABC):
     """
 
     radial: ClassVar[bool] = False
+    _stored_fields: ClassVar[Fields | None] = None  # None: cannot be stored
 
     def __call__(
         self, X: object, Y: object = None, *, length_scale: float | ArrayLike = 1.0
@@ -192,6 +203,8 @@ class RotationInvariantKernel(ABC):
     Unlike a shift-invariant `Kernel` it has no length scale: points are not divided by one.
     """
 
+    _stored_fields: ClassVar[Fields | None] = None  # None: cannot be stored
+
     def __call__(self, X: object, Y: object = None) -> NDArray[np.float64]:
         """Return the exact kernel between the rows of X and those of Y.
 
@@ -222,6 +235,10 @@ class GivenKernel:
     profile : callable or None
         The values of the kernel.
     """
+
+    _stored_fields: ClassVar[Fields | None] = Fields(
+        given=Array(("float64",), (None,), tensor=TENSOR)
+    )
 
     given: NDArray[np.float64] | Callable[..., ArrayLike]
     profile: Callable[[NDArray[np.float64]], ArrayLike] | None

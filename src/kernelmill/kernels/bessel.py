@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import scipy  # scipy.special is loaded when it is first used
+import scipy  # scipy.special is loaded on first use
 from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_start
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Array
 from kernelmill.formatting import name_of
 from kernelmill.kernels.base import (
     LONGEST_FREQUENCY,
+    TENSOR,
     GivenKernel,
     Kernel,
     RadialKernel,
@@ -167,6 +170,8 @@ class Spectrum(GivenKernel, Kernel):
     >>> kernel([[0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]).round(4)
     array([[0.7702, 0.2919]])
     """
+
+    _stored_fields = Fields(given=Array(("float64",), (None, None), tensor=TENSOR))
 
     given: NDArray[np.float64] | Callable[[Stream, int, int], ArrayLike]
     profile: Callable[[NDArray[np.float64]], ArrayLike] | None

@@ -8,12 +8,16 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-import scipy  # scipy.special is loaded when it is first used
+import scipy  # scipy.special is loaded on first use
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_not_negative, check_positive
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Array, Float, Integer
 from kernelmill.formatting import name_of
 from kernelmill.kernels.base import (
+    MAX_DEGREES,
+    TENSOR,
     GivenKernel,
     RotationInvariantKernel,
     call_profile,
@@ -23,7 +27,7 @@ from kernelmill.kernels.points import inner_products
 from kernelmill.runtime.arrays import Rows, as_real
 
 __all__ = [
-    "MOST_TERMS",
+    "MAX_TERMS",
     "DotProductKernel",
     "ExponentialDotProduct",
     "Maclaurin",
@@ -31,13 +35,13 @@ __all__ = [
     "check_coefficients",
 ]
 
-MOST_TERMS = 1 << 13
+MAX_TERMS = 1 << 13
 """A series is rejected if the second half of this many terms still matters."""
 
 _FIRST_TERMS = 1 << 6
 _NEGLIGIBLE = 1e-17
 
-_MOST_BINOMIAL_FACTORS = 1000
+_MAX_BINOMIAL_FACTORS = 1000
 """Up to this degree, binomial coefficients and powers of numbers in [1/2, 1) are finite floats."""
 
 _SMALLEST_COEFFICIENT = 1e-290
@@ -110,7 +114,7 @@ class DotProductKernel(RotationInvariantKernel):
         if self.degree is not None:
             return self.coefficients(self.degree + 1, scale=t)
         count = _FIRST_TERMS
-        while count <= MOST_TERMS:
+        while count <= MAX_TERMS:
             terms = self._coefficients(count, t)
             with np.errstate(over="ignore"):
                 tails = np.cumsum(terms[::-1])[::-1]
@@ -157,6 +161,10 @@ class Polynomial(DotProductKernel):
     array([1., 3., 3., 1., 0.])
     """
 
+    _stored_fields = Fields(
+        degree=Integer(0, MAX_DEGREES), gamma=Float(other="names"), coef0=Float(other="names")
+    )
+
     degree: int = 2
     _: KW_ONLY
     gamma: float = 1.0
@@ -186,7 +194,7 @@ class Polynomial(DotProductKernel):
         exponent_linear += exponent_scale + shift
         constant, exponent_constant = math.frexp(self.coef0) if self.coef0 > 0 else (1.0, 0)
         exponents = n * exponent_linear + (p - n) * exponent_constant
-        if p <= _MOST_BINOMIAL_FACTORS:
+        if p <= _MAX_BINOMIAL_FACTORS:
             binomials = np.array([float(math.comb(p, int(k))) for k in n])
             mantissas = binomials * (linear**n * constant ** (p - n))
         else:
@@ -215,6 +223,8 @@ class ExponentialDotProduct(DotProductKernel):
     >>> ExponentialDotProduct(length_scale=2.0)([[2.0, 0.0]], [[2.0, 5.0]]).round(4)
     array([[2.7183]])
     """
+
+    _stored_fields = Fields(length_scale=Float(other="names"))
 
     length_scale: float = 1.0
 
@@ -269,6 +279,10 @@ class Maclaurin(GivenKernel, DotProductKernel):
     >>> geometric([[1.0]], [[1.0], [-1.0]]).round(4)
     array([[2.    , 0.6667]])
     """
+
+    _stored_fields = Fields(
+        given=Array(("float64",), (None,), tensor=TENSOR, longest=MAX_DEGREES + 1)
+    )
 
     given: NDArray[np.float64] | Callable[[int], float]
     profile: Callable[[NDArray[np.float64]], ArrayLike] | None

@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_positive
 from kernelmill.kernels.angles import SpherePower, Zonal, mean_power_coefficients
-from kernelmill.kernels.base import RotationInvariantKernel
+from kernelmill.kernels.base import MAX_DEGREES, RotationInvariantKernel
 from kernelmill.kernels.dot_product import DotProductKernel
 
 __all__ = [
-    "MOST_DEGREES",
     "SphericalExpansion",
     "legendre_polynomials",
     "legendre_recurrence",
@@ -31,7 +30,6 @@ __all__ = [
 
 _EPS = float(np.finfo(np.float64).eps)
 _DEFAULT_DEGREE_OF_ZONAL = 32
-MOST_DEGREES = 4096
 _ROUNDINGS = 64
 """Coefficients from quadrature within this many roundings of 0 cannot be distinguished from 0."""
 
@@ -230,7 +228,7 @@ def spherical_expansion(
     """
     d, radius = check_dim(dim), check_positive("radius", radius)
     if max_degree is not None:
-        max_degree = check_integer("max_degree", max_degree, 0, MOST_DEGREES)
+        max_degree = check_integer("max_degree", max_degree, 0, MAX_DEGREES)
     if isinstance(kernel, DotProductKernel):
         return _of_dot_product(kernel, d, max_degree, radius)
     if isinstance(kernel, SpherePower):

@@ -1,17 +1,22 @@
-"""The names of kernels that parameters accept: "matern", or with a parameter "matern:nu=2.5"."""
+"""Kernels as parameters: their names, such as "matern" or "matern:nu=2.5", and model files."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
-from kernelmill.kernels.base import Kernel, RotationInvariantKernel
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Kind, Mismatch, Place
+from kernelmill.files.safetensors import ModelFileError
+from kernelmill.kernels.angles import ArcCosine, SpherePower
+from kernelmill.kernels.base import MAX_DEGREES, GivenKernel, Kernel, RotationInvariantKernel
+from kernelmill.kernels.custom import Radial, Spectrum
 from kernelmill.kernels.dot_product import (
     DotProductKernel,
     ExponentialDotProduct,
@@ -28,7 +33,14 @@ from kernelmill.kernels.shift_invariant import (
     RationalQuadratic,
 )
 
-__all__ = ["resolve", "resolve_dot_product"]
+__all__ = [
+    "STORABLE",
+    "DotProductArgument",
+    "KernelKind",
+    "resolve",
+    "resolve_dot_product",
+    "stored_fields",
+]
 
 _NAMED: dict[str, type[Kernel]] = {
     "ball_convolution": BallConvolution,
@@ -46,6 +58,19 @@ _NAMED_DOT_PRODUCTS: dict[str, type[DotProductKernel]] = {
     "poly": Polynomial,
     "polynomial": Polynomial,
 }
+
+STORABLE: dict[str, type[Kernel | RotationInvariantKernel]] = {
+    family.__name__: family
+    for family in (
+        *(ArcCosine, BallConvolution, Cauchy, Exponential, ExponentialDotProduct, Gaussian),
+        *(Laplacian, Matern, Polynomial, RationalQuadratic),
+        *(Maclaurin, Radial, Spectrum, SpherePower),
+    )
+}
+"""The kernels that model files can hold, by the names of their classes."""
+
+_SERIES = "coefficients"
+"""In place of the class: a Maclaurin series that is given as an array."""
 
 _FOR_SHIFT_INVARIANT = "that is a shift-invariant kernel, for the maps random_fourier and fastfood"
 
@@ -88,8 +113,14 @@ def resolve(kernel: str | Kernel) -> Kernel:
     )
 
 
+DotProductArgument: TypeAlias = (
+    str | DotProductKernel | Sequence[float] | NDArray[np.number] | Callable[[int], float]
+)
+"""The parameter `kernel` of maps of dot-product kernels."""
+
+
 def resolve_dot_product(
-    kernel: str | DotProductKernel | Sequence[float] | NDArray[np.number] | Callable[[int], float],
+    kernel: DotProductArgument,
     *,
     also: str = "",
 ) -> DotProductKernel:
@@ -207,3 +238,50 @@ def _suggest_name(given: str, names: Iterable[str]) -> list[Remedy]:
         Remedy("use the kernel with a similar name", kernel=f"{each}{colon}{parameters}")
         for each in similar
     ]
+
+
+class KernelKind(Kind):
+    """The parameter `kernel`: a name, a kernel made of numbers, or an array of coefficients."""
+
+    description = (
+        f"made of numbers (a kernel without functions and of a degree up to {MAX_DEGREES}, or "
+        "coefficients) or a kernel's name"
+    )
+
+    def write(self, value: object, place: Place) -> object:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, np.ndarray):
+            stored_fields(Maclaurin).write_at({"given": value}, place)
+            return {"kernel": _SERIES}
+        name = type(value).__name__
+        family = STORABLE.get(name)
+        is_function = isinstance(value, GivenKernel) and value.profile is not None
+        if family is None or type(value) is not family or is_function:
+            raise Mismatch
+        try:
+            return {"kernel": name, **stored_fields(family).write_at(value, place)}
+        except ModelFileError:  # the error should name the kernel as a whole
+            raise Mismatch from None
+
+    def read(self, stored: object, place: Place) -> object:
+        if isinstance(stored, str):
+            return stored
+        name = stored.get("kernel") if isinstance(stored, dict) else None
+        if not isinstance(stored, dict) or type(name) is not str:
+            raise Mismatch
+        family = Maclaurin if name == _SERIES else STORABLE.get(name)
+        if family is None:
+            raise Mismatch
+        numbers = {key: value for key, value in stored.items() if key != "kernel"}
+        values = stored_fields(family).read_at(numbers, place)
+        if name == _SERIES:
+            return values["given"]
+        make: Callable[..., object] = family
+        return make(values["given"]) if issubclass(family, GivenKernel) else make(**values)
+
+
+def stored_fields(family: type[Kernel | RotationInvariantKernel]) -> Fields:
+    """Return the fields of a kernel that can be stored."""
+    assert family._stored_fields is not None
+    return family._stored_fields

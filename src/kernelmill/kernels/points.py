@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy  # scipy.sparse and scipy.spatial are loaded when they are first used
+import scipy  # scipy.sparse and scipy.spatial are loaded on first use
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.errors import ArgumentError

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import check_integer, check_positive, check_start
-from kernelmill.kernels.base import LONGEST_FREQUENCY, Kernel, RadialKernel
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Float, Integer
+from kernelmill.kernels.base import LONGEST_FREQUENCY, MAX_DEGREES, Kernel, RadialKernel
 from kernelmill.kernels.bessel import normalized_bessel_j, normalized_bessel_k
 from kernelmill.kernels.points import check_pair, manhattan_distances, real_distances
 from kernelmill.random import Stream
@@ -48,6 +50,7 @@ class Gaussian(RadialKernel):
            [0.6065, 1.    ]])
     """
 
+    _stored_fields = Fields()
     gaussian_mixture: ClassVar[bool] = True
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
@@ -96,6 +99,8 @@ class Matern(RadialKernel):
     array([[0.524]])
     """
 
+    _stored_fields = Fields(nu=Float(other="names"))
+
     nu: float = 1.5
     gaussian_mixture: ClassVar[bool] = True
 
@@ -142,6 +147,7 @@ class Exponential(RadialKernel):
     array([[0.3679]])
     """
 
+    _stored_fields = Fields()
     gaussian_mixture: ClassVar[bool] = True
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
@@ -170,6 +176,8 @@ class RationalQuadratic(RadialKernel):
     >>> RationalQuadratic(alpha=0.5)([[0.0]], [[1.0], [2.0]]).round(4)
     array([[0.7071, 0.4472]])
     """
+
+    _stored_fields = Fields(alpha=Float(other="names"))
 
     alpha: float = 1.0
     gaussian_mixture: ClassVar[bool] = True
@@ -202,6 +210,7 @@ class Cauchy(RadialKernel):
     array([[0.5, 0.2]])
     """
 
+    _stored_fields = Fields()
     gaussian_mixture: ClassVar[bool] = True
 
     def value(self, distance: ArrayLike, dim: int) -> NDArray[np.float64]:
@@ -250,6 +259,8 @@ class BallConvolution(RadialKernel):
     array([[0.8163, 0.0033]])
     """
 
+    _stored_fields = Fields(t=Integer(0, MAX_DEGREES))
+
     t: int = 1
 
     def __post_init__(self) -> None:
@@ -287,6 +298,8 @@ class Laplacian(Kernel):
     >>> Laplacian()([[0.0, 0.0]], [[3.0, 4.0]], length_scale=7.0).round(4)
     array([[0.3679]])
     """
+
+    _stored_fields = Fields()
 
     def frequencies(
         self, stream: Stream, n: int, dim: int, *, start: int = 0

@@ -26,7 +26,7 @@ from kernelmill.deferred import defer_imports
 
 if TYPE_CHECKING:
     from kernelmill.learners.classifier import KernelClassifier
-    from kernelmill.learners.files.loading import load_learner
+    from kernelmill.learners.loading import load_learner
     from kernelmill.learners.losses import DEFAULT_C, default_alpha
     from kernelmill.learners.mapped_statistics import MappedStatistics
     from kernelmill.learners.regressor import KernelRegressor
@@ -51,7 +51,7 @@ __getattr__ = defer_imports(
     __name__,
     {
         "KernelClassifier": "classifier",
-        "load_learner": "files.loading",
+        "load_learner": "loading",
         "DEFAULT_C": "losses",
         "default_alpha": "losses",
         "KernelRegressor": "regressor",

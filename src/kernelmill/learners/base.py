@@ -22,13 +22,13 @@ from kernelmill.files import write_model_file
 from kernelmill.learners.blocks import BlockSource, count_rows
 from kernelmill.learners.digests import BlockDigests, digest_block
 from kernelmill.learners.features import Features, compute_features
-from kernelmill.learners.files.saving import learner_record
+from kernelmill.learners.saving import learner_record
 from kernelmill.learners.prediction import LinearModel, check_row
 from kernelmill.learners.run import Run
 from kernelmill.learners.tuning.length_scales import LearnedScales, TunedColumns, tune_columns
-from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.nystroem import NystroemMap
-from kernelmill.maps.transformers import MAPS, MapTransformer, check_data, make_feature_map
+from kernelmill.maps.base import FeatureMap, check_data
+from kernelmill.maps.nystroem import Nystroem
+from kernelmill.maps.registry import MAPS, make_feature_map
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, StderrProgress
 from kernelmill.runtime.threads import limit_blas_threads, resolve_threads
@@ -135,7 +135,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
         feature_map = make_feature_map(self.feature_map, stream, self.n_threads)
         self.stream_ = Stream.from_random_state(None) if stream is None else stream
         X = self._check_rows(X, reset=True, feature_map=feature_map)
-        if isinstance(feature_map, MapTransformer):
+        if isinstance(feature_map, FeatureMap):
             self.feature_map_ = feature_map.fit(X)
         else:
             self.feature_map_ = feature_map.fit(X, y)  # some learn from targets
@@ -189,7 +189,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc] # scikit-learn is unty
     def _linear_model(self) -> LinearModel:
         """Return what predictions are computed from."""
         dual = None
-        if isinstance(self.feature_map_, NystroemMap):
+        if isinstance(self.feature_map_, Nystroem):
             # Kept with the weights that they belong to, which more rows may replace.
             if "_dual" not in self.__dict__ or self._dual[0] is not self.coef_:
                 weights = self.feature_map_._dual_weights(np.atleast_2d(self.coef_))

@@ -21,11 +21,11 @@ from kernelmill.kernels.points import canonical_rows
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
 from kernelmill.learners.features import Features, ReusedMemory, compute_features, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
-from kernelmill.learners.files.stored import LEARNERS, restore_shared
+from kernelmill.learners.stored import LEARNERS, restore_shared
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
 from kernelmill.maps.base import REAL
 from kernelmill.maps.finite import NotFiniteError, require_finite
-from kernelmill.maps.nystroem import NystroemMap
+from kernelmill.maps.nystroem import Nystroem
 
 if TYPE_CHECKING:
     from kernelmill.learners.posterior import Posterior
@@ -124,7 +124,7 @@ class LinearModel(NamedTuple):
             Z = mapped.astype(np.float64)  # a copy, which the variances overwrite
             np.matmul(Z, weights, out=mean[block])
             prior = None
-            if isinstance(self.feature_map, NystroemMap):
+            if isinstance(self.feature_map, Nystroem):
                 prior = self.feature_map._variances(take_rows(X, block))
             variances[block, 0] = posterior.relative_variances(Z, prior)
         mean += self.intercept
@@ -357,7 +357,7 @@ def predictor_from_record(
     >>> import numpy as np
     >>> from kernelmill import KernelClassifier
     >>> from kernelmill.learners.prediction import predictor_from_record
-    >>> from kernelmill.learners.files.saving import learner_record
+    >>> from kernelmill.learners.saving import learner_record
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> classifier = KernelClassifier(epochs=5, random_state=0).fit(X, X[:, 0] > X[:, 1])
     >>> predictor = predictor_from_record(*learner_record(classifier, weights="float64"))
@@ -365,7 +365,7 @@ def predictor_from_record(
     True
     """
     name, values, model = read_learner(record, tensors)
-    if isinstance(model.feature_map, NystroemMap) and model.dual is None:
+    if isinstance(model.feature_map, Nystroem) and model.dual is None:
         model = model._replace(dual=model.feature_map._dual_weights(np.atleast_2d(model.coef)))
     n_columns = values["n_features_in"]
     if name == "KernelClassifier":

@@ -19,7 +19,7 @@ from kernelmill.files import write_model_file
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
 from kernelmill.learners.features import compute_features
-from kernelmill.learners.files.saving import learner_record
+from kernelmill.learners.saving import learner_record
 from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.posterior import Posterior
 from kernelmill.learners.ridge import RidgeObjective, check_penalties
@@ -36,8 +36,7 @@ from kernelmill.learners.statistics import RidgeStatistics
 from kernelmill.learners.targets import TargetShape, check_optional_weights, check_targets
 from kernelmill.learners.tuning.map_scale import tune_map
 from kernelmill.maps.random_fourier import ShiftInvariantMap
-from kernelmill.maps.registry import map_name
-from kernelmill.maps.transformers import make_feature_map
+from kernelmill.maps.registry import make_feature_map, map_name
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import limit_blas_threads
 

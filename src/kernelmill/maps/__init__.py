@@ -29,13 +29,12 @@ PermutationEncoder
     Encodes permutations as vectors for dot-product kernels; it is not a map itself.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-from kernelmill.deferred import defer_imports
 
 if TYPE_CHECKING:
     from kernelmill.maps.permutation_encoder import PermutationEncoder
-    from kernelmill.maps.transformers import (
+    from kernelmill.maps.registry import (
         AdditiveFourier,
         CountSketch,
         DotProductFastfood,
@@ -64,11 +63,10 @@ __all__ = [
     "TensorSketch",
 ]
 
-# Transformers import scikit-learn, which maps from model files do without.
-__getattr__ = defer_imports(
-    __name__,
-    {
-        name: "permutation_encoder" if name == "PermutationEncoder" else "transformers"
-        for name in __all__
-    },
-)
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_module("kernelmill.maps.base").load_scikit_learn()  # predictions do without
+    module = "permutation_encoder" if name == "PermutationEncoder" else "registry"
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy  # its modules are loaded when they are first used
+import scipy  # its modules are loaded on first use
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import LengthScale, check_integer
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Array, Float, Integer, PlainOrArray
-from kernelmill.kernels import Kernel, resolve
-from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.fastfood import FastfoodMap
-from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
-from kernelmill.maps.random_fourier import RandomFourierMap
-from kernelmill.maps.scales import check_length_scales, resolve_length_scale
+from kernelmill.formatting import plain
+from kernelmill.maps.base import fitted, parameter, with_parameters
+from kernelmill.maps.fastfood import Fastfood
+from kernelmill.maps.random_fourier import RandomFourier
+from kernelmill.maps.scales import KernelMap
+from kernelmill.runtime.arrays import Floats, Rows
 
-__all__ = ["AdditiveFourierMap", "find_steps"]
+__all__ = ["AdditiveFourier", "find_steps"]
 
-_MOST_STEPS = 1 << 16  # of a column
-_MOST_WEIGHT = 1e6
-_MOST_ROWS = 1 << 16  # that steps are placed by
+_MAX_STEPS = 1 << 16
+"""Steps of one column."""
+
+_MAX_WEIGHT = 1e6
+_MAX_ROWS = 1 << 16
+"""Rows that determine the places of steps."""
 
 
-_STEPS = PlainOrArray(Integer(1, _MOST_STEPS), Array(("float64",), (None, 2), tensor="steps"))
+_STEPS = PlainOrArray(Integer(1, _MAX_STEPS), Array(("float64",), (None, 2), tensor="steps"))
 
 
-class AdditiveFourierMap(FeatureMap):
+@with_parameters
+class AdditiveFourier(KernelMap):
     r"""Random features of a kernel of all columns, and step functions of single columns.
 
     The kernel is the sum
@@ -91,56 +95,37 @@ class AdditiveFourierMap(FeatureMap):
     True
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {
-        "kernel": KernelKind(),
-        "length_scale": LENGTH_SCALE,
-        "gamma": GAMMA,
-        "weight": Float(above=0),
-        "steps": _STEPS,
-    }
-    _stored_attributes = Fields(length_scale_=FITTED_LENGTH_SCALE, steps_=_STEPS)
+    name = "additive_fourier"
+    _is_dense = True  # unless the kernel is radial
+    _construction = "random features, and steps of single columns"
 
-    kernel_: Kernel
-    length_scale_: LengthScale
-    steps_: NDArray[np.float64]
+    _: KW_ONLY
+    weight: float = parameter(Float(above=0), default=1.0)
+    steps: int | ArrayLike = parameter(_STEPS, default=256)
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "gaussian",
-        *,
-        n_components: int = 100,
-        length_scale: float | str | ArrayLike | None = None,
-        gamma: float | str | None = None,
-        weight: float = 1.0,
-        steps: int | ArrayLike = 256,
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.length_scale = length_scale
-        self.gamma = gamma
-        self.weight = weight
-        self.steps = steps
-        self.random_state = random_state
-        self.n_threads = n_threads
+    steps_: NDArray[np.float64] = fitted(_STEPS)
+
+    def _describe(self) -> str:
+        steps = getattr(self, "steps_", None)
+        if steps is None:
+            return self._construction
+        shown = f"{plain.count(len(steps), 'step')} of single columns"
+        return f"random features, and {shown} with weight {plain.number(self.weight)}"
 
     def _check_parameters(self) -> None:
-        resolve(self.kernel)
+        super()._check_parameters()
         weight = self.weight
         is_number = isinstance(weight, Real) and not isinstance(weight, bool)
-        if not (is_number and 0 < float(weight) <= _MOST_WEIGHT):
+        if not (is_number and 0 < float(weight) <= _MAX_WEIGHT):
             raise ArgumentError(
-                f"must be a number above 0 and at most {_MOST_WEIGHT:g}, got {weight!r}",
+                f"must be a number above 0 and at most {_MAX_WEIGHT:g}, got {weight!r}",
                 parameter="weight",
             )
         if np.ndim(self.steps) == 0:
-            check_integer("steps", self.steps, 1, _MOST_STEPS)
+            check_integer("steps", self.steps, 1, _MAX_STEPS)
 
-    def _learn(self, X: Any) -> None:
-        self.length_scale_ = resolve_length_scale(
-            resolve(self.kernel), self.length_scale, self.gamma, X
-        )
+    def _learn(self, X: Rows) -> None:
+        super()._learn(X)
         if isinstance(self.steps, Integral):
             self.steps_ = find_steps(
                 X, int(self.steps), int(self.n_components) // 2, self.length_scale_
@@ -156,11 +141,8 @@ class AdditiveFourierMap(FeatureMap):
                     parameter="steps",
                 ) from error
 
-    def _check_attributes(self) -> None:
-        check_length_scales(self)
-
     def _build(self, dim: int, n_components: int) -> None:
-        self.kernel_ = resolve(self.kernel)
+        self.kernel_ = self._kernel()
         self._stumps = _Stumps(self.steps_, dim)
         if len(self.steps_) >= n_components:
             raise ArgumentError(
@@ -170,31 +152,31 @@ class AdditiveFourierMap(FeatureMap):
                 parameter="n_components",
             )
         self._n_features_out = n_components
-        self._weight = float(self.weight)  # one that is set after `fit` has no effect
+        self._weight = float(self.weight)  # changes after `fit` have no effect
         common: dict[str, Any] = {
             "n_components": n_components - len(self.steps_),
             "length_scale": self.length_scale_,
         }
-        self._smooth: FastfoodMap | RandomFourierMap
+        self._smooth: Fastfood | RandomFourier
         if self.kernel_.radial:
             is_mixture = getattr(self.kernel_, "gaussian_mixture", False)
             structure = "sorf" if is_mixture else "hadamard"
-            self._smooth = FastfoodMap(self.kernel_, structure=structure, **common)
+            self._smooth = Fastfood.bare(kernel=self.kernel_, structure=structure, **common)
         else:
-            self._smooth = RandomFourierMap(self.kernel_, **common)
+            self._smooth = RandomFourier.bare(kernel=self.kernel_, **common)
         self._smooth._restore(dim, self.stream_, {"length_scale_": self.length_scale_})
 
-    def _prepare(self, X: Any) -> None:
+    def _prepare(self, X: Rows) -> None:
         self._smooth._prepare(X)
 
-    def _write_features(self, X: Any, out: NDArray[Any]) -> bool:
+    def _write_features(self, X: Rows, out: Floats) -> bool:
         n_smooth = self._smooth._n_features_out
         self._smooth.n_threads = self.n_threads
         is_finite = self._smooth._write_features(X, out[:, :n_smooth])
         self._stumps.write(X, np.sqrt(self._weight), out[:, n_smooth:])
         return is_finite
 
-    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         smooth: NDArray[np.float64] = self._smooth._exact_kernel(X, Y)
         stumps = self._stumps.kernel(X, X if Y is None else Y)
         return np.asarray(smooth + self._weight * stumps)
@@ -227,7 +209,7 @@ class _Stumps:
             )
         self._used, begins, counts = np.unique(columns, return_index=True, return_counts=True)
         several = counts > 1
-        # Columns with one step, such as those of categories, are compared all at once.
+        # Columns with one step, such as encoded categories, are compared all at once.
         self._single = np.flatnonzero(~several)
         self._single_places = begins[~several]
         self._single_values = steps[begins[~several], 1]
@@ -238,7 +220,7 @@ class _Stumps:
             )
         ]
 
-    def write(self, X: Any, scale: float, out: NDArray[Any]) -> None:
+    def write(self, X: Rows, scale: float, out: Floats) -> None:
         """Write the steps of rows; those of a column have the length `scale`."""
         if not len(self._used):
             return
@@ -252,12 +234,12 @@ class _Stumps:
             windows = sliding_window_view(np.repeat([height, -height], n).astype(out.dtype), n)
             out[:, features] = windows[n - np.searchsorted(values, columns[:, place])]
 
-    def kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def kernel(self, X: Rows, Y: Rows) -> NDArray[np.float64]:
         """Return the sum over columns of the inner products of steps, of length 1."""
         distances = scipy.spatial.distance.cdist(self._shares(X), self._shares(Y), "cityblock")
         return np.asarray(len(self._used) - 2 * distances)
 
-    def _shares(self, X: Any) -> NDArray[np.float64]:
+    def _shares(self, X: Rows) -> NDArray[np.float64]:
         """Return the share of the steps of each column that are below a row's value."""
         columns = self._columns(X)
         shares = np.zeros(columns.shape)
@@ -266,25 +248,25 @@ class _Stumps:
             shares[:, place] = np.searchsorted(values, columns[:, place]) / len(values)
         return shares
 
-    def _columns(self, X: Any) -> NDArray[Any]:
+    def _columns(self, X: Any) -> Floats:
         chosen = X[:, self._used]
         return chosen if isinstance(chosen, np.ndarray) else chosen.toarray()
 
 
 def find_steps(
-    X: Any, most: int, most_in_all: int, length_scale: LengthScale = 1.0
+    X: Rows, most: int, most_in_all: int, length_scale: LengthScale = 1.0
 ) -> NDArray[np.float64]:
     """Place steps between the values of rows: columns and values, of shape (n_steps, 2).
 
-    A column has at most `most`, and none if its length scale is infinite. If there are more than
-    `most_in_all`, those with the most steps get fewer, and with more columns than steps, the first
-    columns get one each.
+    A column has at most `most` steps, and none if its length scale is infinite. If there are more
+    than `most_in_all`, columns with the most steps get fewer; with more columns than steps, only
+    the first columns get a step.
     """
-    rows = X[:: -(-X.shape[0] // _MOST_ROWS)]
+    rows: Any = X[:: -(-X.shape[0] // _MAX_ROWS)]
     if not isinstance(rows, np.ndarray):
-        rows = rows.tocsc(copy=True)  # of which columns are taken
+        rows = rows.tocsc(copy=True)
         rows.sum_duplicates()
-    gaps = []  # of each column: the middle between neighbouring values, and the rows below it
+    gaps = []  # for each column: the middle between neighbouring values, and the rows below it
     is_used = np.broadcast_to(np.isfinite(length_scale), X.shape[1])
     for column in range(X.shape[1]):
         if not is_used[column]:
@@ -292,7 +274,7 @@ def find_steps(
             continue
         found, counts = _count_values(rows, column)
         middle = found[:-1] / 2 + found[1:] / 2
-        middle = np.where(middle < found[1:], middle, found[:-1])  # no number may lie in between
+        middle = np.where(middle < found[1:], middle, found[:-1])  # there may be none in between
         gaps.append((middle, counts.cumsum()[:-1]))
     lengths = np.array([len(middle) for middle, _ in gaps])
     limit = most
@@ -322,7 +304,7 @@ def _count_values(rows: Any, column: int) -> tuple[NDArray[np.float64], NDArray[
 def _choose_gaps(
     middle: NDArray[np.float64], below: NDArray[np.intp], most: int
 ) -> NDArray[np.float64]:
-    """Return some of the gaps, half of them at quantiles of rows, half of them of values."""
+    """Return some of the gaps, half of them at quantiles of rows, the others of values."""
     if len(middle) <= most:
         return middle
     n_quantiles = (most + 1) // 2

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelmill import _native
-from kernelmill.arguments import check_choice, check_integer, check_positive
+from kernelmill.arguments import check_integer, check_positive
 from kernelmill.errors import ArgumentError, ArgumentTypeError, Remedy
-from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Choice, Float, Integer, Null
 from kernelmill.kernels import (
     DotProductKernel,
@@ -24,12 +23,13 @@ from kernelmill.kernels import (
     spherical_expansion,
 )
 from kernelmill.kernels.angles import mean_power_coefficients
+from kernelmill.kernels.base import MAX_DEGREES
 from kernelmill.kernels.gegenbauer import power_in_legendre_polynomials
+from kernelmill.kernels.names import DotProductArgument, KernelKind
 from kernelmill.kernels.points import check_pair, cosines_and_norms
-from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.base import FeatureMap, fitted, parameter, with_parameters
 from kernelmill.maps.fastfood import BLOCKS
-from kernelmill.maps.fields import MOST_DEGREES, POSITIVE, RADIUS, KernelKind
-from kernelmill.maps.scales import resolve_radius
+from kernelmill.maps.scales import POSITIVE, RADIUS, resolve_radius
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.projections.fastfood import padded_size
 from kernelmill.random import Stream
@@ -44,7 +44,7 @@ from kernelmill.runtime.arrays import (
 )
 
 __all__ = [
-    "DotProductFastfoodMap",
+    "DotProductFastfood",
     "ZonalColumns",
     "ZonalTerms",
     "allocate_columns",
@@ -55,9 +55,12 @@ __all__ = [
 _LARGEST_LOGARITHM = math.log(np.finfo(np.float64).max)
 
 _DEGREE_OF_ZONAL = 128
-_SHORTEST = 1e-100  # radius: squares and their inverses are finite
-_MOST_EXACT_DIMENSIONS = 1024
-_REACH = 2.0  # radii: up to here, infinite series are complete
+_MIN_RADIUS = 1e-100
+"""The smallest radius whose square has a finite inverse."""
+
+_MAX_EXACT_DIMENSIONS = 1024
+_COMPLETE_RADII = 2.0
+"""Infinite series are complete for rows up to this multiple of the radius."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +105,7 @@ def legendre_terms(
     n = np.arange(1, int(degrees.max(initial=0)) + 1, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         off_diagonal = np.sqrt(n * (n + dim - 3) / ((2 * n + dim - 2) * (2 * n + dim - 4)))
-    off_diagonal[:1] = 1 / math.sqrt(dim)  # in two dimensions the formula has 0 / 0
+    off_diagonal[:1] = 1 / math.sqrt(dim)  # the formula is 0 / 0 in two dimensions
     return ZonalTerms(
         coefficients=weights[order],
         powers=powers[order],
@@ -248,7 +251,8 @@ class ZonalColumns:
         return round_coefficients(alpha, dtype), round_coefficients(beta, dtype)
 
 
-class DotProductFastfoodMap(FeatureMap):
+@with_parameters
+class DotProductFastfood(FeatureMap):
     r"""Dot-product kernels and kernels of angles: O(log d + n) operations per feature of degree n.
 
     A kernel of norms and the angle is a sum of terms
@@ -345,38 +349,33 @@ class DotProductFastfoodMap(FeatureMap):
     True
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {
-        "kernel": KernelKind(),
-        "radius": RADIUS,
-        "max_degree": Integer(0, MOST_DEGREES) | Null(),
-        "blocks": Choice(*BLOCKS),
-    }
-    _stored_attributes = Fields(radius_=POSITIVE, remainder_=Float(low=0))
+    name = "dot_product_fastfood"
+    _construction = "polynomials of Fastfood directions"
 
-    def __init__(
-        self,
-        kernel: Any = "polynomial",
-        *,
-        n_components: int = 100,
-        radius: float | str = "scale",
-        max_degree: int | None = None,
-        blocks: str = "stratified",
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.radius = radius
-        self.max_degree = max_degree
-        self.blocks = blocks
-        self.random_state = random_state
-        self.n_threads = n_threads
+    kernel: DotProductArgument | Zonal | SpherePower = parameter(KernelKind(), default="polynomial")
+    _: KW_ONLY
+    radius: float | str = parameter(RADIUS, default="scale")
+    max_degree: int | None = parameter(Integer(0, MAX_DEGREES) | Null(), default=None)
+    blocks: str = parameter(Choice(*BLOCKS), default="stratified")
+
+    radius_: float = fitted(POSITIVE)
+    remainder_: float = fitted(Float(low=0))
+    kernel_: DotProductKernel | Zonal | SpherePower = fitted()
+    projection_: HadamardProjection = fitted()
+
+    @property
+    def degrees_(self) -> NDArray[np.int64]:
+        """The degree of the polynomial of each column."""
+        from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415
+
+        check_is_fitted(self)
+        return self._zonal_columns().degrees
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         _resolve(self.kernel)
-        check_choice("blocks", self.blocks, BLOCKS)
         if self.max_degree is not None:
-            check_integer("max_degree", self.max_degree, 0, MOST_DEGREES)
+            check_integer("max_degree", self.max_degree, 0, MAX_DEGREES)
         if not isinstance(self.radius, str):
             check_positive("radius", self.radius)
 
@@ -385,10 +384,10 @@ class DotProductFastfoodMap(FeatureMap):
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = _resolve(self.kernel)
-        if not _SHORTEST < self.radius_ < 1 / _SHORTEST:
+        if not _MIN_RADIUS < self.radius_ < 1 / _MIN_RADIUS:
             raise ArgumentError(
-                f"the typical norm of the rows must be between {_SHORTEST:g} and "
-                f"{1 / _SHORTEST:g}, got {self.radius_:g}",
+                f"the typical norm of the rows must be between {_MIN_RADIUS:g} and "
+                f"{1 / _MIN_RADIUS:g}, got {self.radius_:g}",
                 "scale the data",
                 Remedy("set another radius", radius=...),
             )
@@ -413,8 +412,8 @@ class DotProductFastfoodMap(FeatureMap):
         """The dimension to use: columns of zeros may be added, inner products stay the same."""
         if isinstance(self.kernel_, SpherePower):
             return dim
-        if isinstance(self.kernel_, DotProductKernel) and dim > _MOST_EXACT_DIMENSIONS:
-            return padded_size(dim)  # directions in all of them need not be measured by `fit`
+        if isinstance(self.kernel_, DotProductKernel) and dim > _MAX_EXACT_DIMENSIONS:
+            return padded_size(dim)  # so that `fit` need not compute the lengths of directions
         return max(2, dim)  # on a line, spheres have too few harmonics
 
     def _substream(self) -> Stream:
@@ -474,8 +473,8 @@ class DotProductFastfoodMap(FeatureMap):
         else:
             try:
                 with np.errstate(over="ignore"):
-                    count = kernel.terms(_REACH**2 * square).size
-            except ValueError:  # the series ends before; at the radius itself it must not
+                    count = kernel.terms(_COMPLETE_RADII**2 * square).size
+            except ValueError:  # it diverges there; at the radius it must converge
                 count = kernel.terms(square).size
         if self._cut is not None:
             count = min(count, self._cut + 1)
@@ -513,16 +512,22 @@ class DotProductFastfoodMap(FeatureMap):
         return {**state, "_columns": None} if "_columns" in state else state
 
 
-def _resolve(kernel: Any) -> DotProductKernel | Zonal | SpherePower:
+def _resolve(
+    kernel: DotProductArgument | Zonal | SpherePower,
+) -> DotProductKernel | Zonal | SpherePower:
     if isinstance(kernel, (Zonal, SpherePower)):
         return kernel
+    _reject_class(kernel)
+    return resolve_dot_product(kernel, also="a Zonal (ArcCosine) or SpherePower kernel")
+
+
+def _reject_class(kernel: object) -> None:
     if isinstance(kernel, type) and issubclass(kernel, (Zonal, SpherePower)):
         raise ArgumentTypeError(
             f"must be an instance, got the class {kernel.__name__}",
             f"write {kernel.__name__}(...)",
             parameter="kernel",
         )
-    return resolve_dot_product(kernel, also="a Zonal (ArcCosine) or SpherePower kernel")
 
 
 def _cut_zonal(kernel: Zonal, cut: int, dim: int, X: Rows, Y: Rows | None) -> NDArray[np.float64]:

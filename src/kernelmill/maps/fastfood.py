@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelmill.arguments import LengthScale, check_choice
+from kernelmill.arguments import LengthScale, check_integer
 from kernelmill.errors import ArgumentError, ArgumentTypeError
-from kernelmill.files.kinds import Choice
-from kernelmill.kernels import Kernel, RadialKernel
-from kernelmill.maps.fields import FactorsKind
+from kernelmill.files.fields import Fields
+from kernelmill.files.kinds import Array, Choice, Kind, Mismatch, Place
+from kernelmill.kernels import RadialKernel
+from kernelmill.maps.base import parameter, with_parameters
 from kernelmill.maps.random_fourier import ShiftInvariantMap
 from kernelmill.projections import (
     FourierProjection,
@@ -23,13 +25,45 @@ from kernelmill.projections import (
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import Rows
 
-__all__ = ["BLOCKS", "FastfoodMap"]
+__all__ = ["BLOCKS", "Fastfood"]
 
-_STRUCTURES = ("hadamard", "sorf", "dct", "fft")
 BLOCKS = ("stratified", "independent")
 
+_CONSTRUCTIONS = {
+    "hadamard": "Fastfood (Walsh-Hadamard)",
+    "sorf": "SORF (Walsh-Hadamard)",
+    "dct": "Fastfood with DCT",
+    "fft": "Fastfood with FFT",
+}
 
-class FastfoodMap(ShiftInvariantMap):
+
+class _FactorsKind(Kind):
+    """The parameter `factors`."""
+
+    description = '"given", with arrays B, permutation, G and S, or null'
+    _fields = Fields(
+        B=Array(("float64",), ("blocks", "size")),
+        permutation=Array(("int32",), ("blocks", "size")),
+        G=Array(("float64",), ("blocks", "size")),
+        S=Array(("float64",), ("blocks", "size")),
+    )
+
+    def write(self, value: object, place: Place) -> object:
+        if value is None:
+            return None
+        self._fields.write_at(value, place.inside())
+        return "given"
+
+    def read(self, stored: object, place: Place) -> GivenFactors | None:
+        if stored is None:
+            return None
+        if stored != "given":
+            raise Mismatch
+        return GivenFactors.from_arrays(**self._fields.read_at({}, place.inside()))
+
+
+@with_parameters
+class Fastfood(ShiftInvariantMap):
     r"""Random Fourier features of a radial kernel at O(log d) operations each.
 
     The matrix of frequencies is replaced by a product
@@ -133,40 +167,82 @@ class FastfoodMap(ShiftInvariantMap):
     True
     """
 
-    _stored_parameters = ShiftInvariantMap._stored_parameters | {
-        "structure": Choice(*_STRUCTURES),
-        "blocks": Choice(*BLOCKS),
-        "factors": FactorsKind(),
-    }
+    name = "fastfood"
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "gaussian",
+    _: KW_ONLY
+    structure: str = parameter(Choice(*_CONSTRUCTIONS), default="hadamard")
+    blocks: str = parameter(Choice(*BLOCKS), default="stratified")
+    factors: GivenFactors | None = parameter(_FactorsKind(), default=None)
+
+    @classmethod
+    def from_factors(
+        cls,
+        B: ArrayLike,
+        permutation: ArrayLike,
+        G: ArrayLike,
+        S: ArrayLike,
         *,
-        n_components: int = 100,
-        length_scale: float | str | ArrayLike | None = None,
-        gamma: float | str | None = None,
+        length_scale: float | ArrayLike = 1.0,
+        n_features: int | None = None,
+        n_components: int | None = None,
         features: str = "cos_sin",
-        structure: str = "hadamard",
-        blocks: str = "stratified",
-        factors: GivenFactors | None = None,
-        random_state: Any = None,
         n_threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.length_scale = length_scale
-        self.gamma = gamma
-        self.features = features
-        self.structure = structure
-        self.blocks = blocks
-        self.factors = factors
-        self.random_state = random_state
-        self.n_threads = n_threads
+    ) -> Self:
+        r"""Return a map with given coefficients: :math:`V = S H G \Pi H B / (\ell \sqrt{p})`.
 
-    def _check_kernel(self, kernel: Kernel) -> None:
-        check_choice("structure", self.structure, _STRUCTURES)
-        check_choice("blocks", self.blocks, BLOCKS)
+        Parameters
+        ----------
+        B, G, S : array_like of shape (n_blocks, p)
+            The diagonals, p a power of two. One block may be given as an array of shape (p,).
+        permutation : array_like of int of shape (n_blocks, p)
+            Element i of :math:`\Pi w` is ``w[permutation[i]]``.
+        length_scale : float or array_like of shape (n_features,), default=1.0
+        n_features : int, default=None
+            The number of columns of the data, at most p; by default p.
+        n_components : int, default=None
+            The number of output columns; by default all that the blocks give.
+        features : {"cos_sin", "complex", "cos_phase", "projection"}, default="cos_sin"
+            The phases of "cos_phase" are those of ``random_state=0``.
+        n_threads : int, default=None
+
+        Returns
+        -------
+        Fastfood
+            Its copies by :func:`sklearn.base.clone` keep the coefficients.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelmill import Fastfood
+        >>> rng = np.random.default_rng(0)
+        >>> G = rng.standard_normal((8, 16))
+        >>> S = np.sqrt(rng.chisquare(16, (8, 16))) / np.linalg.norm(G, axis=1, keepdims=True)
+        >>> B = rng.choice([-1, 1], (8, 16))
+        >>> permutation = [rng.permutation(16) for _ in range(8)]
+        >>> Fastfood.from_factors(B, permutation, G, S).transform(np.ones((2, 16))).shape
+        (2, 256)
+        """
+        given = GivenFactors.from_arrays(B, permutation, G, S)
+        if n_components is None:
+            n_components = given.n_frequencies * (2 if features == "cos_sin" else 1)
+        made = cls(
+            n_components=n_components,
+            length_scale=length_scale,
+            features=features,
+            factors=given,
+            random_state=0,
+            n_threads=n_threads,
+        )
+        dim = given.block_size if n_features is None else n_features
+        return made.fit(np.zeros((1, check_integer("n_features", dim, 1))))
+
+    def _describe(self) -> str:
+        given = self.factors is not None
+        return "Fastfood with custom factors" if given else _CONSTRUCTIONS[self.structure]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        kernel = self._kernel()
         if self.factors is not None:
             if not isinstance(self.factors, GivenFactors):
                 raise ArgumentTypeError(

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
-from kernelmill.arguments import check_choice, check_flag, check_positive
+from kernelmill.arguments import check_choice, check_positive
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.files.fields import Fields
-from kernelmill.files.kinds import Choice, Flag, Null, Number
+from kernelmill.files.kinds import Choice, Either, Flag, Number
 from kernelmill.kernels import Gaussian, Radial
-from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.fields import CENTER, FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, POSITIVE
-from kernelmill.maps.scales import (
-    check_center,
-    check_length_scales,
-    column_means,
-    distances_from,
-    minus_center,
-    resolve_length_scale,
-)
+from kernelmill.maps.base import fitted, parameter, with_parameters
+from kernelmill.maps.scales import POSITIVE, CenteredMap, distances_from, minus_center
 from kernelmill.projections import FeatureLayout, HadamardProjection
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import (
@@ -38,27 +30,35 @@ from kernelmill.runtime.arrays import (
     split_length_scale,
 )
 
-__all__ = ["GaussianTemplatesMap"]
+__all__ = ["GaussianTemplates"]
+
+LengthsOfCentres: TypeAlias = Callable[[Stream, int, int], ArrayLike]
 
 _WEIGHTINGS = ("gaussian", "student")
-_SHORTEST = 1e-100  # length scale: squares and their inverses are finite
-_ZERO_BELOW = -750.0  # the exponential function is 0 in float64
-_LARGEST_Q = 1 - 1e-6  # the narrowest templates that float64 distinguishes from the limit
+_SHORTEST = 1e-100
+"""The shortest length scale whose square has a finite inverse."""
+
+_ZERO_BELOW = -750.0
+"""The exponential function of smaller numbers is 0 in float64."""
+
+_LARGEST_Q = 1 - 1e-6
+"""The parameter of the narrowest templates that float64 distinguishes from the limit."""
 
 
 def gaussian_lengths(stream: Stream, n: int, dim: int) -> NDArray[np.float64]:
-    """Lengths of standard normal vectors."""
+    """Return lengths of standard normal vectors."""
     return np.asarray(stream.chis(n, dim))
 
 
 def student_lengths(stream: Stream, n: int, dim: int, *, df: float) -> NDArray[np.float64]:
-    """Lengths of vectors of the multivariate t distribution."""
+    """Return lengths of vectors of the multivariate t distribution."""
     mixing = stream.substream("mixing").chis(n, df) / math.sqrt(df)
     with np.errstate(divide="ignore"):
         return np.minimum(stream.substream("normal").chis(n, dim) / mixing, 1e12)
 
 
-class GaussianTemplatesMap(FeatureMap):
+@with_parameters
+class GaussianTemplates(CenteredMap):
     r"""Gaussian bumps around random centres: positive, local features.
 
     A feature is :math:`\phi_z(x) \propto \exp(-\frac a2 \|x - z\|^2)`, z a random centre (Le,
@@ -164,43 +164,22 @@ class GaussianTemplatesMap(FeatureMap):
     True
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {
-        "length_scale": LENGTH_SCALE,
-        "gamma": GAMMA,
-        "spread": Number() | Choice("scale"),
-        "weighting": Choice(*_WEIGHTINGS),
-        "df": Number(),
-        "proper": Flag(),
-        "center": Choice("mean") | Null(),
-    }
-    _stored_attributes = Fields(length_scale_=FITTED_LENGTH_SCALE, spread_=POSITIVE, center_=CENTER)
+    name = "gaussian_templates"
+    _is_dense = True
+    _construction = "Gaussian bumps around random centres"
 
-    def __init__(
-        self,
-        *,
-        n_components: int = 100,
-        length_scale: float | str | ArrayLike | None = None,
-        gamma: float | str | None = None,
-        spread: float | str = "scale",
-        weighting: str | Callable[[Stream, int, int], ArrayLike] = "gaussian",
-        df: float = 3.0,
-        proper: bool = True,
-        center: str | None = "mean",
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.length_scale = length_scale
-        self.gamma = gamma
-        self.spread = spread
-        self.weighting = weighting
-        self.df = df
-        self.proper = proper
-        self.center = center
-        self.random_state = random_state
-        self.n_threads = n_threads
+    _: KW_ONLY
+    spread: float | str = parameter(Number() | Choice("scale"), default="scale")
+    weighting: str | LengthsOfCentres = parameter(Either(Choice(*_WEIGHTINGS)), default="gaussian")
+    df: float = parameter(Number(), default=3.0)
+    proper: bool = parameter(Flag(), default=True)
+
+    spread_: float = fitted(POSITIVE)
+    template_scale_: float = fitted()
+    projection_: HadamardProjection = fitted()
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         if not callable(self.weighting):
             check_choice("weighting", self.weighting, _WEIGHTINGS)
         if not (isinstance(self.spread, str) and self.spread == "scale"):
@@ -211,34 +190,22 @@ class GaussianTemplatesMap(FeatureMap):
                 )
             check_positive("spread", self.spread)
         check_positive("df", self.df)
-        check_flag("proper", self.proper)
         if self.proper and not self._is_gaussian():
             raise ArgumentError(
                 f"proper=True needs weighting='gaussian', got {self.weighting!r}: the factor that "
                 "depends on the norm of x is not known for other weightings",
                 Remedy("leave the factor out", proper=False),
             )
-        if self.center is not None and self.center != "mean":
-            raise ArgumentError(f"must be 'mean' or None, got {self.center!r}", parameter="center")
 
     def _is_gaussian(self) -> bool:
         return isinstance(self.weighting, str) and self.weighting == "gaussian"
 
     def _learn(self, X: Rows) -> None:
-        self.length_scale_ = resolve_length_scale(Gaussian(), self.length_scale, self.gamma, X)
-        self.center_ = None if self.center is None else column_means(X)
+        super()._learn(X)
         self.spread_ = self._resolve_spread(X)
 
-    def _check_attributes(self) -> None:
-        check_length_scales(self)
-        check_center(self)
-
     def _build(self, dim: int, n_components: int) -> None:
-        self.kernel_ = Gaussian()
-        self._scale, self._weights = split_length_scale(self.length_scale_)
-        self._shift = self.center_
-        if self.center_ is not None and self._weights is not None:
-            self._shift = self.center_ * self._weights
+        super()._build(dim, n_components)
         for name, number in (("length_scale", self._scale), ("spread", self.spread_)):
             if not _SHORTEST < number < 1 / _SHORTEST:
                 raise ArgumentError(
@@ -253,12 +220,11 @@ class GaussianTemplatesMap(FeatureMap):
         growth = 2 * precision * self.spread_**2  # (2 a + b) / b = 1 + this
         self._constant = dim / 4 * math.log1p(growth) if gaussian else 0.0
         self._constant -= math.log(n_components) / 2
-        self._n_features_out = n_components
-        # What the exponents of a column share: if the center is subtracted from rows, or if not.
+        # The part of exponents that depends on the column, for centered and other rows.
         self._centered: PerDtype[Floats] = PerDtype()
         self._uncentered: PerDtype[Floats] = PerDtype()
         self.projection_ = HadamardProjection(
-            kernel=Radial(self._law()),
+            kernel=Radial(self._distribution()),
             length_scale=1 / (precision * self.spread_),
             dim=dim,
             n_frequencies=n_components,
@@ -270,7 +236,8 @@ class GaussianTemplatesMap(FeatureMap):
     def _prepare(self, X: Rows) -> None:
         self._columns_for(X)
 
-    def _law(self) -> Callable[[Stream, int, int], ArrayLike]:
+    def _distribution(self) -> LengthsOfCentres:
+        """Return the function that draws the lengths of the centres."""
         if callable(self.weighting):
             return self.weighting
         return gaussian_lengths if self._is_gaussian() else partial(student_lengths, df=self.df)
@@ -278,9 +245,8 @@ class GaussianTemplatesMap(FeatureMap):
     def _resolve_spread(self, X: Rows) -> float:
         if not isinstance(self.spread, str):
             return check_positive("spread", self.spread)
-        dim, (scale, weights) = X.shape[1], split_length_scale(self.length_scale_)
-        squares = distances_from(X, self.center_, self._threads, weights)
-        mean_square = float(squares.mean()) / scale**2
+        dim, (scale, _) = X.shape[1], split_length_scale(self.length_scale_)
+        mean_square = float(self._squared_distances(X).mean()) / scale**2
         if not math.isfinite(mean_square):
             raise ArgumentError(
                 "the norms of the rows of X are too large for spread='scale'",
@@ -303,7 +269,7 @@ class GaussianTemplatesMap(FeatureMap):
         return float((1 + math.hypot(1, scale / self.spread_)) / scale**2)
 
     def _columns_for(self, X: Rows) -> Floats:
-        """Return what the exponents of a column share; draw the centres."""
+        """Return the part of exponents that depends on the column; draw the centres."""
         self.projection_.prepare(X.dtype)
         if isinstance(X, np.ndarray) or self._shift is None:
             return self._centered.of(X.dtype, partial(self._exponents, None))
@@ -333,7 +299,7 @@ class GaussianTemplatesMap(FeatureMap):
                 exponents = -self._row_factor * squares
                 highest = exponents + np.sqrt(squares) * self._longest + self._constant
             _native.exponentials(part, columns, exponents, n_threads)
-            far = ~(highest > _ZERO_BELOW)  # too far for the projection to make up for it
+            far = ~(highest > _ZERO_BELOW)  # so far that projections cannot compensate
             if far.any():
                 part[far] = 0
         return True  # exponentials are always finite

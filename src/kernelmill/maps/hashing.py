@@ -18,7 +18,7 @@ HASHINGS = ("collision_free", "independent")
 _GOLDEN = 0x9E3779B97F4A7C15
 """2**64 over the golden ratio: its multiples fill any interval evenly."""
 
-_MOST_WORK = 1 << 21
+_MAX_WORK = 1 << 21
 """Numbers that a search for multipliers examines."""
 
 
@@ -75,10 +75,10 @@ def lattice_multipliers(dim: int, length: int, degree: int) -> tuple[int, ...]:
         return tuple(dim**k for k in range(degree))
     candidates = _candidates(dim, length)
     first = next(candidates, 1)
-    if dim >= length or degree == 1:  # all residues occur: every generator is as good
+    if dim >= length or degree == 1:  # all residues occur: generators are equally good
         return tuple(pow(first, k, length) for k in range(degree))
     fewest, best = _collisions(first, dim, length, degree), first
-    for _ in range(min(63, _MOST_WORK // (dim * degree))):
+    for _ in range(min(63, _MAX_WORK // (dim * degree))):
         generator = next(candidates, None)
         if generator is None or fewest == 0:
             break

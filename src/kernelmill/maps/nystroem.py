@@ -4,37 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import KW_ONLY
 
 import numpy as np
-import scipy  # its modules are loaded when they are first used
-from numpy.typing import ArrayLike, NDArray
+import scipy  # its modules are loaded on first use
+from numpy.typing import NDArray
 
-from kernelmill.arguments import LengthScale, check_up_to
+from kernelmill.arguments import check_up_to
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Array, Float
-from kernelmill.kernels import Kernel, RadialKernel, resolve
-from kernelmill.maps.base import REAL, FeatureMap
-from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
-from kernelmill.maps.scales import check_length_scales, resolve_length_scale
+from kernelmill.kernels import RadialKernel
+from kernelmill.maps.base import REAL, fitted, parameter, with_parameters
+from kernelmill.maps.scales import KernelMap
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import Floats, PerDtype, Rows, split_length_scale, weigh_columns
 from kernelmill.runtime.threads import get_num_threads, one_blas_thread
 
-__all__ = ["MOST_LANDMARKS", "NystroemMap"]
+__all__ = ["MAX_LANDMARKS", "Nystroem"]
 
-_JITTER = 1e-6  # of k(x, x) = 1: rounding of float32 kernel values is some 1e-7
-_MOST_JITTER = 0.1
-MOST_LANDMARKS = 1 << 15  # the triangular matrix takes 4 GiB in float32
-_MOST_ENTRIES = 1 << 28  # of the landmarks, which are dense
-_BLOCK_ENTRIES = 1 << 21  # of kernel values in float64 at a time
-_MOST_LINEAR = 1e6
-_FARTHEST = 1e30  # the largest squared distance that kernels distinguish; finite in float32
-_SPREAD = 1e8  # squared distances, beyond which differences of squares lose too much
+MAX_LANDMARKS = 1 << 15
+"""The triangular matrix of as many landmarks takes 4 GiB in float32."""
+
+_MAX_ENTRIES = 1 << 28
+"""Entries of the landmarks, which are dense."""
+
+_JITTER = 1e-6
+"""Added to k(x, x) = 1: float32 kernel values have rounding errors of about 1e-7."""
+
+_MAX_JITTER = 0.1
+_BLOCK_ENTRIES = 1 << 21
+"""Kernel values in float64 that are computed at a time."""
+
+_MAX_LINEAR = 1e6
+_LARGEST_SQUARE = 1e30
+"""Larger squared distances are cut: kernels do not distinguish them. Finite in float32."""
+
+_LARGEST_DIFFERENCE = 1e8
+"""Differences of larger squares lose too many digits to be squared distances."""
 
 
-class NystroemMap(FeatureMap):
+@with_parameters
+class Nystroem(KernelMap):
     r"""Features that reproduce a kernel exactly at landmarks, which are rows of the data.
 
     With landmarks :math:`u_1, \dots, u_D`, drawn from the rows that the map is fitted on, and the
@@ -100,62 +110,39 @@ class NystroemMap(FeatureMap):
     True
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {
-        "kernel": KernelKind(),
-        "length_scale": LENGTH_SCALE,
-        "gamma": GAMMA,
-    }
-    _stored_parameters |= Fields(linear=Float(low=0), added={"linear": 0.0})
-    _stored_attributes = Fields(
-        length_scale_=FITTED_LENGTH_SCALE,
-        landmarks_=Array(("float32", "float64"), ("landmarks", "n_features_in")),
-    )
+    name = "nystroem"
     _is_costly = True
+    _is_dense = True
 
-    kernel_: Kernel
-    landmarks_: NDArray[Any]
-    length_scale_: LengthScale
+    _: KW_ONLY
+    linear: float = parameter(Float(low=0), default=0.0, added=True)
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "gaussian",
-        *,
-        n_components: int = 100,
-        length_scale: float | str | ArrayLike | None = None,
-        gamma: float | str | None = None,
-        linear: float = 0.0,
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.length_scale = length_scale
-        self.gamma = gamma
-        self.linear = linear
-        self.random_state = random_state
-        self.n_threads = n_threads
+    landmarks_: Floats = fitted(Array(("float32", "float64"), ("landmarks", "n_features_in")))
+
+    def _describe(self) -> str:
+        return "kernel values at landmarks (Nyström)" + (
+            ", with a linear kernel" if self.linear else ""
+        )
 
     def _check_parameters(self) -> None:
-        resolve(self.kernel)
-        check_up_to("linear", self.linear, _MOST_LINEAR)
-        if self.n_components > MOST_LANDMARKS:
+        super()._check_parameters()
+        check_up_to("linear", self.linear, _MAX_LINEAR)
+        if self.n_components > MAX_LANDMARKS:
             raise ArgumentError(
-                f"must be at most {MOST_LANDMARKS}, since it needs a square matrix of that size, "
+                f"must be at most {MAX_LANDMARKS}, since it needs a square matrix of that size, "
                 f"got {self.n_components}",
                 "use Fastfood, which does not need such a matrix",
                 parameter="n_components",
             )
 
-    def _learn(self, X: Any) -> None:
-        self.length_scale_ = resolve_length_scale(
-            resolve(self.kernel), self.length_scale, self.gamma, X
-        )
+    def _learn(self, X: Rows) -> None:
+        super()._learn(X)
         n_rows = X.shape[0]
         n_landmarks = min(int(self.n_components), n_rows)
-        if n_landmarks * X.shape[1] > _MOST_ENTRIES:
+        if n_landmarks * X.shape[1] > _MAX_ENTRIES:
             raise ArgumentError(
                 f"{n_landmarks} landmarks of {X.shape[1]} columns take more than "
-                f"{_MOST_ENTRIES} numbers",
+                f"{_MAX_ENTRIES} numbers",
                 Remedy("use fewer landmarks", n_components=...),
                 "use Fastfood, which has no landmarks",
             )
@@ -165,7 +152,7 @@ class NystroemMap(FeatureMap):
         self.landmarks_ = rows if isinstance(rows, np.ndarray) else rows.toarray()
 
     def _check_attributes(self) -> None:
-        check_length_scales(self)
+        super()._check_attributes()
         if len(self.landmarks_) != self.n_components:
             raise ArgumentError(
                 f"must have {self.n_components} rows, got {len(self.landmarks_)}",
@@ -173,7 +160,7 @@ class NystroemMap(FeatureMap):
             )
 
     def _build(self, dim: int, n_components: int) -> None:
-        self.kernel_ = resolve(self.kernel)
+        self.kernel_ = self._kernel()
         self._n_features_out = len(self.landmarks_)
         self._factors: PerDtype[Floats] = PerDtype()
         scale, self._weights = split_length_scale(self.length_scale_)
@@ -181,7 +168,7 @@ class NystroemMap(FeatureMap):
         self._center = self.landmarks_.mean(axis=0, dtype=np.float64)
         self._points = np.ascontiguousarray(self._in_length_scales(self.landmarks_))
         self._squares = _squared_norms(self._points)
-        self._is_spread = bool(self._squares.max(initial=0.0) > _SPREAD)
+        self._is_spread = bool(self._squares.max(initial=0.0) > _LARGEST_DIFFERENCE)
         if not np.isfinite(self._squares).all():
             raise ArgumentError(
                 "is too small for the landmarks: squared distances are too large for float64",
@@ -191,8 +178,8 @@ class NystroemMap(FeatureMap):
         mean_square = float(self._squares.mean())
         self._slope = float(self.linear) / mean_square if mean_square > 0 else 0.0
 
-    def _in_length_scales(self, rows: Any) -> NDArray[np.float64]:
-        """Return rows less the mean of the landmarks: less is lost in differences of squares."""
+    def _in_length_scales(self, rows: Rows) -> NDArray[np.float64]:
+        """Return rows minus the mean of the landmarks, for accurate differences of squares."""
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
         with np.errstate(over="ignore"):
             return np.asarray(weigh_columns(dense - self._center, self._weights) / self._scale)
@@ -202,7 +189,7 @@ class NystroemMap(FeatureMap):
 
     def _remember_parameters(self) -> None:
         super()._remember_parameters()
-        self._fitted_parameters["n_components"] = len(self.landmarks_)  # there may be fewer rows
+        self._fitted_parameters["n_components"] = len(self.landmarks_)  # at most as many as rows
 
     def _factor(self, dtype: np.dtype[np.floating]) -> Floats:
         """Return L in Fortran order, for features of a dtype."""
@@ -211,7 +198,7 @@ class NystroemMap(FeatureMap):
         diagonal = 1 + self._slope * self._squares
         return np.asfortranarray(_whitening(values, diagonal), dtype=dtype)
 
-    def _kernel_rows(self, X: Any, dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
+    def _kernel_rows(self, X: Rows, dtype: np.dtype[np.floating] | None = None) -> Floats:
         """Return the kernel between checked rows and the landmarks."""
         kind = dtype or (X.dtype if X.dtype in REAL else np.dtype(np.float64))
         out = np.empty((X.shape[0], len(self.landmarks_)), kind)
@@ -238,36 +225,37 @@ class NystroemMap(FeatureMap):
             with ThreadPoolExecutor(workers) as pool:
                 list(pool.map(compute, blocks))
 
-    def _values(self, rows: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _values(self, rows: Rows, dtype: np.dtype[np.floating]) -> Floats:
         """Return the kernel between some rows and the landmarks.
 
-        Squared distances are in float64: in float32, nearly equal rows would be 1e-3 apart.
+        Squared distances are in float64: float32 would leave 1e-3 between nearly equal rows.
         """
         points = self._in_length_scales(rows)
         if not isinstance(self.kernel_, RadialKernel) and not self._slope:
             return self.kernel_._values(points, self._points, 1.0)
         norms = _squared_norms(points)
-        if not norms.max(initial=0.0) < _FARTHEST:
-            points[norms >= _FARTHEST] = 0  # products would overflow
-            np.minimum(norms, _FARTHEST, out=norms)
+        if not norms.max(initial=0.0) < _LARGEST_SQUARE:
+            points[norms >= _LARGEST_SQUARE] = 0  # products would overflow
+            np.minimum(norms, _LARGEST_SQUARE, out=norms)
         products = points @ self._points.T
-        line = (self._slope * products).astype(dtype) if self._slope else None
+        linear = (self._slope * products).astype(dtype) if self._slope else None
         if isinstance(self.kernel_, RadialKernel):
             if self._is_spread:
-                far = norms >= _FARTHEST
+                far = norms >= _LARGEST_SQUARE
                 products = scipy.spatial.distance.cdist(points, self._points, "sqeuclidean")
-                products[far] = _FARTHEST
+                products[far] = _LARGEST_SQUARE
             else:
                 products *= -2
                 products += norms[:, np.newaxis]
                 products += self._squares
-            distances = np.clip(products, 0, _FARTHEST, out=products).astype(dtype, copy=False)
+            squares = np.clip(products, 0, _LARGEST_SQUARE, out=products)
+            distances = squares.astype(dtype, copy=False)
             values = self.kernel_.value(np.sqrt(distances, out=distances), points.shape[1])
         else:
             values = self.kernel_._values(points, self._points, 1.0)
-        return values if line is None else values + line
+        return values if linear is None else values + linear
 
-    def _write_features(self, X: Any, out: NDArray[Any]) -> bool:
+    def _write_features(self, X: Rows, out: Floats) -> bool:
         factor = self._factors.of(X.dtype, self._factor)
         solve = scipy.linalg.get_blas_funcs("trsm", (factor,))
 
@@ -278,9 +266,9 @@ class NystroemMap(FeatureMap):
         self._in_blocks(compute, X.shape[0])
         return False  # not known: BLAS does not tell
 
-    def _dual_weights(self, coef: NDArray[Any]) -> NDArray[np.float64]:
+    def _dual_weights(self, coef: Floats) -> NDArray[np.float64]:
         """Return weights of kernel values with the same scores: L⁻ᵀ times those of features."""
-        known = next(iter(self._factors), coef.dtype)  # of the training rows, if it was fitted
+        known = next(iter(self._factors), coef.dtype)  # the dtype of the training rows, if it was fitted
         factor = self._factors.of(known, self._factor)
         dual = scipy.linalg.solve_triangular(
             factor.astype(np.float64, copy=False),
@@ -290,7 +278,7 @@ class NystroemMap(FeatureMap):
         )
         return np.ascontiguousarray(dual.T)
 
-    def _exact_kernel(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def _exact_kernel(self, X: Rows, Y: Rows | None) -> NDArray[np.float64]:
         values: NDArray[np.float64] = self.kernel_(X, Y, length_scale=self.length_scale_)
         if self._slope:
             points = self._in_length_scales(X)
@@ -298,7 +286,7 @@ class NystroemMap(FeatureMap):
             values = values + self._slope * (points @ others.T)
         return values
 
-    def _variances(self, X: Any) -> NDArray[np.float64]:
+    def _variances(self, X: Rows) -> NDArray[np.float64]:
         """Return k(x, x) of checked rows."""
         if not self._slope:
             return np.ones(X.shape[0])
@@ -306,9 +294,9 @@ class NystroemMap(FeatureMap):
 
 
 def _whitening(values: NDArray[np.float64], diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the Cholesky factor of a kernel matrix, with as little jitter as it takes."""
+    """Return the Cholesky factor of a kernel matrix with as little jitter as possible."""
     jitter = _JITTER
-    while jitter <= _MOST_JITTER:
+    while jitter <= _MAX_JITTER:
         values[np.diag_indices(len(values))] = diagonal * (1 + jitter)
         try:
             return np.asarray(scipy.linalg.cholesky(values, lower=True, check_finite=False))

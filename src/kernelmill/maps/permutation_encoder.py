@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import scipy  # scipy.sparse is loaded when it is first used
+import scipy  # scipy.sparse is loaded on first use
 from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from types import NoneType
 from typing import Any
 
 import numpy as np
-import scipy  # its modules are loaded when they are first used
+import scipy  # its modules are loaded on first use
 from numpy.typing import ArrayLike, NDArray
 
 from kernelmill import _native
 from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Array, Choice, Integer, Null, Number, PlainOrArray
-from kernelmill.kernels import Kernel, RadialKernel, resolve
-from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.fields import GAMMA, POSITIVE, KernelKind
+from kernelmill.formatting import plain
+from kernelmill.kernels import RadialKernel
+from kernelmill.maps.base import fitted, parameter, with_parameters
 from kernelmill.maps.random_fourier import ShiftInvariantMap
-from kernelmill.maps.scales import resolve_length_scale
+from kernelmill.maps.scales import POSITIVE
 from kernelmill.projections import FeatureLayout, HadamardProjection, Projection
-from kernelmill.projections.base import KINDS, Scoring
+from kernelmill.projections.base import Scoring
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import (
     Floats,
@@ -31,22 +32,30 @@ from kernelmill.runtime.arrays import (
 )
 from kernelmill.runtime.threads import one_blas_thread
 
-__all__ = ["PrincipalFourierMap", "principal_directions"]
+__all__ = ["PrincipalFourier", "principal_directions"]
 
-_MOST_DIRECTIONS = 1 << 14
-_MOST_ROWS = 8192  # that directions are computed from
-_MOST_SQUARE = 2048  # columns whose covariance matrix is decomposed; with more, as many rows
-_ROWS_AT_ONCE = 4096  # of which the components are held
-_NEGLIGIBLE = 1e-12  # of the largest variance
+_MAX_DIRECTIONS = 1 << 14
+_MAX_ROWS = 8192
+"""Rows from which directions are computed."""
+
+_MAX_SQUARE = 2048
+"""Columns whose covariance matrix is decomposed; for more columns, the number of rows instead."""
+
+_BLOCK_ROWS = 4096
+"""Rows whose components are computed at a time."""
+
+_NEGLIGIBLE = 1e-12
+"""Smaller multiples of the largest variance are rounding errors."""
 
 
 _DIRECTIONS = PlainOrArray(
-    Integer(1, _MOST_DIRECTIONS),
+    Integer(1, _MAX_DIRECTIONS),
     Array(("float64",), ("directions", "n_features_in"), tensor="directions"),
 )
 
 
-class PrincipalFourierMap(ShiftInvariantMap):
+@with_parameters
+class PrincipalFourier(ShiftInvariantMap):
     r"""Random features of the leading principal components of the columns.
 
     The kernel is :math:`k(P x, P y)` of a radial kernel k, where the rows of P are the directions
@@ -115,51 +124,35 @@ class PrincipalFourierMap(ShiftInvariantMap):
     True
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {
-        "kernel": KernelKind(),
-        "directions": _DIRECTIONS,
-        "length_scale": Number() | Choice("scale", "median") | Null(),
-        "gamma": GAMMA,
-        "features": Choice(*KINDS),
-    }
-    _stored_attributes = Fields(length_scale_=POSITIVE, directions_=_DIRECTIONS)
+    name = "principal_fourier"
+    _construction = "random features of principal components"
 
-    directions_: NDArray[np.float64]
+    _: KW_ONLY
+    directions: int | ArrayLike = parameter(_DIRECTIONS, default=64)
+    length_scale: float | str | None = parameter(
+        Number() | Choice("scale", "median") | Null(), default=None
+    )
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "gaussian",
-        *,
-        n_components: int = 100,
-        directions: int | ArrayLike = 64,
-        length_scale: float | str | None = None,
-        gamma: float | str | None = None,
-        features: str = "cos_sin",
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.directions = directions
-        self.length_scale = length_scale
-        self.gamma = gamma
-        self.features = features
-        self.random_state = random_state
-        self.n_threads = n_threads
+    length_scale_: float = fitted(POSITIVE)
+    directions_: NDArray[np.float64] = fitted(_DIRECTIONS)
 
-    def _check_kernel(self, kernel: Kernel) -> None:
-        if not kernel.radial:
-            raise ArgumentError(
-                "must be radial (a function of the Euclidean distance) for PrincipalFourier, got "
-                f"{type(kernel).__name__}",
-                parameter="kernel",
-            )
+    def _describe(self) -> str:
+        directions = getattr(self, "directions_", None)
+        if directions is None:
+            return self._construction
+        return f"random features of {plain.count(len(directions), 'principal component')}"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if not self._kernel().radial:
+            raise ArgumentError(
+                "must be radial (a function of the Euclidean distance) for PrincipalFourier, got "
+                f"{type(self._kernel()).__name__}",
+                parameter="kernel",
+            )
         if np.ndim(self.directions) == 0:
-            check_integer("directions", self.directions, 1, _MOST_DIRECTIONS)
-        if np.ndim(self.length_scale) > 0:
+            check_integer("directions", self.directions, 1, _MAX_DIRECTIONS)
+        if not isinstance(self.length_scale, (str, NoneType)) and np.ndim(self.length_scale) > 0:
             raise ArgumentError(
                 f"must be one number, 'scale' or 'median', got {np.size(self.length_scale)} values",
                 Remedy("divide the directions by their length scales instead", directions=...),
@@ -172,14 +165,12 @@ class PrincipalFourierMap(ShiftInvariantMap):
         else:
             self.directions_ = _check_directions(self.directions, X.shape[1])
         self._packed: PerDtype[Floats] = PerDtype()
-        components = self._components(_some_rows(X, _MOST_ROWS))
+        components = self._components(_some_rows(X, _MAX_ROWS))
         if not np.isfinite(components).all():
             raise ArgumentError(
                 "the principal components of X are too large for its dtype", "scale the data"
             )
-        self.length_scale_ = resolve_length_scale(
-            resolve(self.kernel), self.length_scale, self.gamma, components
-        )
+        self.length_scale_ = float(self._resolve_length_scale(components))
 
     def _check_attributes(self) -> None:
         if np.ndim(self.directions) > 0 and not np.array_equal(self.directions, self.directions_):
@@ -234,8 +225,8 @@ class PrincipalFourierMap(ShiftInvariantMap):
 
     def _write_features(self, X: Rows, out: Floats, scoring: Scoring | None = None) -> bool:
         is_finite = True
-        for begin in range(0, X.shape[0], _ROWS_AT_ONCE):
-            rows = slice(begin, begin + _ROWS_AT_ONCE)
+        for begin in range(0, X.shape[0], _BLOCK_ROWS):
+            rows = slice(begin, begin + _BLOCK_ROWS)
             part = None if scoring is None else (scoring[0], scoring[1][rows])
             is_finite &= super()._write_features(self._components(X[rows]), out[rows], part)
         return is_finite
@@ -257,10 +248,10 @@ def _check_directions(directions: Any, dim: int) -> NDArray[np.float64]:
     if not np.isfinite(array).all():
         raise ArgumentError("must be finite, got NaN or infinity", parameter="directions")
     is_matrix = array.ndim == 2 and array.shape[1] == dim
-    if not (is_matrix and 1 <= len(array) <= _MOST_DIRECTIONS):
+    if not (is_matrix and 1 <= len(array) <= _MAX_DIRECTIONS):
         raise ArgumentError(
             f"must have shape (n_directions, {dim}), with one column for each column of X and 1 "
-            f"to {_MOST_DIRECTIONS} rows, got shape {array.shape}",
+            f"to {_MAX_DIRECTIONS} rows, got shape {array.shape}",
             parameter="directions",
         )
     return array
@@ -287,8 +278,8 @@ def principal_directions(X: Any, most: int) -> NDArray[np.float64]:
     array([[0.97, 0.25]])
     """
     dim = X.shape[1]
-    is_wide = dim > _MOST_SQUARE
-    rows: Any = _some_rows(X, _MOST_SQUARE if is_wide else _MOST_ROWS).astype(np.float64)
+    is_wide = dim > _MAX_SQUARE
+    rows: Any = _some_rows(X, _MAX_SQUARE if is_wide else _MAX_ROWS).astype(np.float64)
     k = min(most, dim, max(1, rows.shape[0] - 1))
     # With one thread, directions do not depend on the number of threads.
     with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):

@@ -3,56 +3,42 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from dataclasses import KW_ONLY
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from kernelmill.arguments import LengthScale, check_choice, check_flag
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Choice, Flag
-from kernelmill.kernels import Kernel, resolve
-from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.fields import FITTED_LENGTH_SCALE, GAMMA, LENGTH_SCALE, KernelKind
-from kernelmill.maps.scales import check_length_scales, resolve_length_scale
+from kernelmill.kernels import resolve
+from kernelmill.maps.base import fitted, parameter, with_parameters
+from kernelmill.maps.scales import KernelMap
 from kernelmill.projections import DenseProjection, FeatureLayout, Projection
 from kernelmill.projections.base import KINDS, Scoring
 from kernelmill.projections.dense import SAMPLINGS
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import Floats, PerDtype, Rows
 
-__all__ = ["RandomFourierMap", "ShiftInvariantMap"]
+__all__ = ["RandomFourier", "ShiftInvariantMap"]
+
+_CONSTRUCTIONS = {
+    "iid": "dense matrix",
+    "orthogonal": "dense orthogonal matrix",
+    "qmc": "dense matrix of quasi-Monte Carlo points",
+}
 
 
-class ShiftInvariantMap(FeatureMap):
+@with_parameters
+class ShiftInvariantMap(KernelMap):
     """A map whose features have inner products that estimate a shift-invariant kernel.
 
     A subclass declares its parameters and constructs the projection from them.
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {
-        "kernel": KernelKind(),
-        "length_scale": LENGTH_SCALE,
-        "gamma": GAMMA,
-        "features": Choice(*KINDS),
-    }
-    _stored_attributes = Fields(length_scale_=FITTED_LENGTH_SCALE)
+    features: str = parameter(Choice(*KINDS), default="cos_sin", kw_only=True)
 
-    kernel: Any
-    length_scale: Any
-    gamma: Any
-    features: str
-
-    def _check_parameters(self) -> None:
-        check_choice("features", self.features, KINDS)
-        self._check_kernel(resolve(self.kernel))
-
-    def _learn(self, X: Rows) -> None:
-        self.length_scale_ = self._resolve_length_scale(X)
-
-    def _check_attributes(self) -> None:
-        check_length_scales(self)
+    n_frequencies_: int = fitted()
+    projection_: Projection = fitted()
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = resolve(self.kernel)
@@ -64,13 +50,6 @@ class ShiftInvariantMap(FeatureMap):
 
     def _prepare(self, X: Rows) -> None:
         self.projection_.prepare(X.dtype)
-
-    def _resolve_length_scale(self, X: Rows) -> LengthScale:
-        return resolve_length_scale(resolve(self.kernel), self.length_scale, self.gamma, X)
-
-    @abstractmethod
-    def _check_kernel(self, kernel: Kernel) -> None:
-        """Raise an error if the kernel or the parameters of the subclass are not supported."""
 
     @abstractmethod
     def _substream(self) -> Stream:
@@ -107,7 +86,8 @@ class ShiftInvariantMap(FeatureMap):
         return self.kernel_(X, Y, length_scale=self.length_scale_)
 
 
-class RandomFourierMap(ShiftInvariantMap):
+@with_parameters
+class RandomFourier(ShiftInvariantMap):
     r"""Random Fourier features ("Random Kitchen Sinks") of any shift-invariant kernel.
 
     Frequencies :math:`\omega_j` are drawn from the kernel's spectral measure, and with
@@ -186,37 +166,15 @@ class RandomFourierMap(ShiftInvariantMap):
     True
     """
 
-    _stored_parameters = ShiftInvariantMap._stored_parameters | {
-        "sampling": Choice(*SAMPLINGS),
-        "store_matrix": Flag(),
-    }
+    name = "random_fourier"
+    _is_dense = True
 
-    def __init__(
-        self,
-        kernel: str | Kernel = "gaussian",
-        *,
-        n_components: int = 100,
-        length_scale: float | str | ArrayLike | None = None,
-        gamma: float | str | None = None,
-        features: str = "cos_sin",
-        sampling: str = "iid",
-        store_matrix: bool = True,
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.length_scale = length_scale
-        self.gamma = gamma
-        self.features = features
-        self.sampling = sampling
-        self.store_matrix = store_matrix
-        self.random_state = random_state
-        self.n_threads = n_threads
+    _: KW_ONLY
+    sampling: str = parameter(Choice(*SAMPLINGS), default="iid")
+    store_matrix: bool = parameter(Flag(), default=True)
 
-    def _check_kernel(self, kernel: Kernel) -> None:
-        check_choice("sampling", self.sampling, SAMPLINGS)
-        check_flag("store_matrix", self.store_matrix)
+    def _describe(self) -> str:
+        return _CONSTRUCTIONS[self.sampling]
 
     def _substream(self) -> Stream:
         return self.stream_.substream("random fourier", self.sampling)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from kernelmill import _native
-from kernelmill.arguments import check_choice, check_flag
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Choice, Flag, Integer
 from kernelmill.kernels import DotProductKernel, resolve_dot_product
-from kernelmill.kernels.dot_product import MOST_TERMS
-from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.fields import POSITIVE, RADIUS, KernelKind
+from kernelmill.kernels.dot_product import MAX_TERMS
+from kernelmill.kernels.names import DotProductArgument, KernelKind
+from kernelmill.maps.base import FeatureMap, fitted, parameter, with_parameters
 from kernelmill.maps.finite import find_not_finite
-from kernelmill.maps.scales import resolve_radius
+from kernelmill.maps.scales import POSITIVE, RADIUS, resolve_radius
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import (
     Floats,
@@ -31,7 +29,7 @@ from kernelmill.runtime.arrays import (
     round_coefficients,
 )
 
-__all__ = ["MaclaurinSketch", "RandomMaclaurinMap", "degree_terms", "spread_degrees"]
+__all__ = ["MaclaurinSketch", "RandomMaclaurin", "degree_terms", "spread_degrees"]
 
 _DISTRIBUTIONS = ("proportional", "geometric")
 
@@ -97,7 +95,7 @@ def _terms_from_the_first(kernel: DotProductKernel, scale: float) -> NDArray[np.
         positive = np.flatnonzero(terms)
         if positive.size and positive[0] + _GEOMETRIC_DEPTH <= count:
             return terms[: positive[0] + _GEOMETRIC_DEPTH]
-        if count >= MOST_TERMS:
+        if count >= MAX_TERMS:
             return terms
         count *= 2
 
@@ -261,7 +259,8 @@ class MaclaurinSketch:
         )
 
 
-class RandomMaclaurinMap(FeatureMap):
+@with_parameters
+class RandomMaclaurin(FeatureMap):
     r"""Random features of any dot-product kernel :math:`\sum_n a_n \langle x, y \rangle^n`.
 
     A feature of degree n is a product of n projections to vectors of independent random signs,
@@ -355,49 +354,32 @@ class RandomMaclaurinMap(FeatureMap):
     True
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {
-        "kernel": KernelKind(),
-        "n_components": Integer(1, 1 << 24),  # the degrees of the columns are drawn at once
-        "h01": Flag(),
-        "degrees": Choice(*_DISTRIBUTIONS),
-        "radius": RADIUS,
-        "store_matrix": Flag(),
-    }
-    _stored_attributes = Fields(radius_=POSITIVE)
+    name = "random_maclaurin"
+    _is_dense = True  # for each degree
+    _construction = "products of random signs"
 
-    def __init__(
-        self,
-        kernel: Any = "polynomial",
-        *,
-        n_components: int = 100,
-        h01: bool = False,
-        degrees: str = "proportional",
-        radius: float | str = "scale",
-        store_matrix: bool = True,
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.h01 = h01
-        self.degrees = degrees
-        self.radius = radius
-        self.store_matrix = store_matrix
-        self.random_state = random_state
-        self.n_threads = n_threads
+    kernel: DotProductArgument = parameter(KernelKind(), default="polynomial")
+    _: KW_ONLY
+    n_components: int = parameter(Integer(1, 1 << 24), default=100)  # degrees are drawn at once
+    h01: bool = parameter(Flag(), default=False)
+    degrees: str = parameter(Choice(*_DISTRIBUTIONS), default="proportional")
+    radius: float | str = parameter(RADIUS, default="scale")
+    store_matrix: bool = parameter(Flag(), default=True)
+
+    radius_: float = fitted(POSITIVE)
+    kernel_: DotProductKernel = fitted()
+    sketch_: MaclaurinSketch = fitted()
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         resolve_dot_product(self.kernel)
-        check_choice("degrees", self.degrees, _DISTRIBUTIONS)
-        check_flag("h01", self.h01)
-        check_flag("store_matrix", self.store_matrix)
 
     def _learn(self, X: Rows) -> None:
         radius = resolve_radius(self.radius, X)
         self.radius_ = radius if self.degrees == "proportional" else 1.0
 
     def _build(self, dim: int, n_components: int) -> None:
-        self.kernel_: DotProductKernel = resolve_dot_product(self.kernel)
+        self.kernel_ = resolve_dot_product(self.kernel)
         terms, shares = self._terms()
         shares = self._set_exact_columns(terms, shares, dim, n_components)
         self.sketch_ = MaclaurinSketch(

@@ -1,4 +1,7 @@
-"""Scales and centers of data: length scales, radii and column means, given or computed from X."""
+"""Scales and centers of data: length scales, radii and column means, given or computed from X.
+
+Also the classes of maps that have them as parameters and fitted attributes.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,33 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from kernelmill.arguments import LengthScale, check_length_scale, check_positive
 from kernelmill.errors import ArgumentError, KernelmillError, Remedy
-from kernelmill.kernels import Kernel
+from kernelmill.files.kinds import Array, Choice, Float, Null, Number, PlainOrArray
+from kernelmill.kernels import Gaussian, Kernel, resolve
+from kernelmill.kernels.names import KernelKind
+from kernelmill.maps.base import FeatureMap, fitted, parameter, with_parameters
 from kernelmill.random import Stream
-from kernelmill.runtime.arrays import blocks_of_rows, row_products, weigh_columns
+from kernelmill.runtime.arrays import (
+    Rows,
+    blocks_of_rows,
+    row_products,
+    split_length_scale,
+    weigh_columns,
+)
 
 __all__ = [
-    "check_center",
-    "check_length_scales",
+    "GAMMA",
+    "LENGTH_SCALE",
+    "POSITIVE",
+    "RADIUS",
+    "CenteredMap",
+    "KernelMap",
+    "ScaleOfColumns",
+    "ScaledMap",
+    "check_gamma",
     "column_means",
     "distances_from",
     "minus_center",
@@ -26,12 +45,23 @@ __all__ = [
     "typical_length_scale",
 ]
 
+ScaleOfColumns = float | str | ArrayLike | None
+"""The parameter `length_scale` of maps."""
+
+_OF_COLUMNS = Array(("float64",), ("n_features_in",), above=0, infinite=True, tensor="length_scale")
+LENGTH_SCALE = PlainOrArray(Number() | Choice("scale", "median") | Null(), _OF_COLUMNS)
+GAMMA = Number() | Choice("scale") | Null()
+RADIUS = Number() | Choice("scale")
+POSITIVE = Float(above=0)
+
 _MEDIAN_ROWS = 1000
 _BLOCK_ELEMENTS = 1 << 20
 _RADIUS_BITS = 10
 
 
-def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> LengthScale:
+def resolve_length_scale(
+    kernel: Kernel, length_scale: ScaleOfColumns, gamma: float | str | None, X: Rows
+) -> LengthScale:
     """Return the length scale for X, or one for each column, from two parameters.
 
     At most one of them is set. If neither is set, it is that of ``length_scale="scale"``.
@@ -55,7 +85,9 @@ def resolve_length_scale(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) 
     return resolved
 
 
-def _resolve(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
+def _resolve(
+    kernel: Kernel, length_scale: ScaleOfColumns, gamma: float | str | None, X: Rows
+) -> float:
     if gamma is not None and not isinstance(gamma, str):
         return kernel.length_scale_from_gamma(check_positive("gamma", gamma))
     if gamma is not None and gamma != "scale":
@@ -73,7 +105,7 @@ def _resolve(kernel: Kernel, length_scale: Any, gamma: Any, X: Any) -> float:
 
 
 def _gamma_error(
-    gamma: Any, *remedies: Remedy, of: type[KernelmillError] = ArgumentError
+    gamma: object, *remedies: Remedy, of: type[KernelmillError] = ArgumentError
 ) -> Exception:
     auto = ["pass gamma=1 / X.shape[1]"] if isinstance(gamma, str) and gamma == "auto" else []
     return of(
@@ -84,7 +116,7 @@ def _gamma_error(
     )
 
 
-def _scale_of_spread(kernel: Kernel, X: Any) -> float:
+def _scale_of_spread(kernel: Kernel, X: Rows) -> float:
     spread = variance_of_entries(X)
     if not np.isfinite(spread):
         raise ArgumentError(
@@ -95,15 +127,20 @@ def _scale_of_spread(kernel: Kernel, X: Any) -> float:
     return kernel.length_scale_of_spread(X.shape[1], spread)
 
 
-def resolve_gamma(gamma: Any, X: Any) -> float:
-    """The factor of inner products: a positive number, or "scale" as in scikit-learn's `SVC`."""
-    if gamma != "scale" or not isinstance(gamma, str):
-        if isinstance(gamma, str):
-            raise _gamma_error(gamma)
-        try:
-            return check_positive("gamma", gamma)
-        except KernelmillError as error:
-            raise _gamma_error(gamma, of=type(error)) from None
+def check_gamma(gamma: object) -> float:
+    """Return the factor of inner products, a positive number."""
+    if isinstance(gamma, str):
+        raise _gamma_error(gamma)
+    try:
+        return check_positive("gamma", gamma)
+    except KernelmillError as error:
+        raise _gamma_error(gamma, of=type(error)) from None
+
+
+def resolve_gamma(gamma: float | str, X: Rows) -> float:
+    """Return the factor of inner products; "scale" is defined as in scikit-learn's `SVC`."""
+    if not isinstance(gamma, str) or gamma != "scale":
+        return check_gamma(gamma)
     spread = X.shape[1] * variance_of_entries(X)
     resolved = 1 / spread if spread > 0 else 1.0
     if not (resolved > 0 and np.isfinite(resolved)):
@@ -116,13 +153,13 @@ def resolve_gamma(gamma: Any, X: Any) -> float:
     return float(resolved)
 
 
-def variance_of_entries(X: Any) -> float:
-    """The variance of all entries of a dense or CSR matrix, in float64 and without a large copy."""
+def variance_of_entries(X: Rows) -> float:
+    """Return the variance of all entries in float64, without a large copy."""
     total = X.shape[0] * X.shape[1]
     stored = X if isinstance(X, np.ndarray) else X.data.reshape(-1, 1)
     step = max(1, _BLOCK_ELEMENTS // max(1, stored.shape[1]))
-    # Deviations from one entry, so that equal entries have exactly none. Blocks are merged by their
-    # means and sums of squares; absent entries are zeros.
+    # Deviations from one entry are exactly 0 if all entries are equal. Blocks are merged by their
+    # means and sums of squares; missing entries of sparse rows are zeros.
     pivot = float(stored[0, 0]) if stored.size else 0.0
     count, mean, deviations = float(total - stored.size), -pivot, 0.0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -139,7 +176,7 @@ def variance_of_entries(X: Any) -> float:
     return float(deviations / total)
 
 
-def _median_distance(kernel: Kernel, X: Any) -> float:
+def _median_distance(kernel: Kernel, X: Rows) -> float:
     """Return the median distance between different rows of a fixed sample of the rows."""
     n_rows = X.shape[0]
     if n_rows > _MEDIAN_ROWS:
@@ -149,11 +186,11 @@ def _median_distance(kernel: Kernel, X: Any) -> float:
     pairs = np.triu_indices(X.shape[0], 1)
     with np.errstate(over="ignore", invalid="ignore"):
         distances = kernel.distances(X)[pairs]
-        least: Any = 0.0
-        if not isinstance(X, np.ndarray):  # by squared norms: those of equal rows may be above 0
-            norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-            least = 1e-7 * (norms[pairs[0]] + norms[pairs[1]])
-    positive = distances[~(distances <= least)]
+        rounding: NDArray[np.float64] | float = 0.0
+        if not isinstance(X, np.ndarray):  # distances from norms: those of equal rows may not be 0
+            norms = np.sqrt(_squares_of_sparse(X))
+            rounding = 1e-7 * (norms[pairs[0]] + norms[pairs[1]])
+    positive = distances[~(distances <= rounding)]
     median = float(np.median(positive)) if positive.size else 1.0
     if not np.isfinite(median):
         raise ArgumentError(
@@ -164,8 +201,12 @@ def _median_distance(kernel: Kernel, X: Any) -> float:
     return median
 
 
-def resolve_radius(radius: Any, X: Any) -> float:
-    """The radius that the parameter means for X: a number, or the root mean square norm of rows.
+def _squares_of_sparse(X: Any) -> NDArray[np.float64]:
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+
+
+def resolve_radius(radius: float | str, X: Rows) -> float:
+    """Return the radius for X: a number, or for "scale" the root mean square norm of rows.
 
     The latter is rounded to 10 bits, so that it does not depend on the order in which squares are
     added, for dense and sparse data. It is 1 if X is 0.
@@ -194,26 +235,26 @@ def resolve_radius(radius: Any, X: Any) -> float:
     return math.ldexp(round(math.ldexp(mantissa, _RADIUS_BITS)), exponent - _RADIUS_BITS)
 
 
-def column_means(X: Any) -> NDArray[np.float64]:
+def column_means(X: Rows) -> NDArray[np.float64]:
     """Return the mean of each column in float64, bit-identical for a dense and a CSR matrix.
 
     Elements are added row after row in both cases, and zeros change nothing.
     """
     n_rows, dim = X.shape
     if not isinstance(X, np.ndarray):
-        sums = np.bincount(X.indices, X.data.astype(np.float64), minlength=dim)
+        sums = np.bincount(X.indices, X.data.astype(np.float64), minlength=dim).astype(np.float64)
     else:
         sums = np.zeros(dim)
         step = max(1, _BLOCK_ELEMENTS // dim)
         for begin in range(0, n_rows, step):
             block = np.empty((min(step, n_rows - begin) + 1, dim))
             block[0], block[1:] = sums, X[begin : begin + step]
-            # numpy would add a single column pairwise
+            # NumPy would add a single column pairwise.
             sums = np.add.accumulate(block)[-1] if dim == 1 else np.add.reduce(block, axis=0)
     return np.asarray(sums / n_rows)
 
 
-def typical_length_scale(fitted_map: Any) -> float | None:
+def typical_length_scale(fitted_map: object) -> float | None:
     """Return the length scale of a fitted map as one number; None if it has none.
 
     Of several, it is the geometric mean of those that are finite.
@@ -228,35 +269,101 @@ def typical_length_scale(fitted_map: Any) -> float | None:
     """
     scales = getattr(fitted_map, "length_scale_", None)
     if not isinstance(scales, np.ndarray):
-        return scales
+        return None if scales is None else float(scales)
     finite = scales[np.isfinite(scales)]
     return float(np.exp(np.log(finite).mean())) if finite.size else math.inf
 
 
-def check_length_scales(fitted_map: Any) -> None:
-    """Raise an error unless ``length_scale`` and ``length_scale_`` are both arrays, or neither."""
-    if np.ndim(fitted_map.length_scale) != np.ndim(fitted_map.length_scale_):
-        raise ArgumentError(
-            "must have one element for each column if and only if length_scale has",
-            parameter="length_scale_",
-        )
+@with_parameters
+class ScaledMap(FeatureMap):
+    """A map of a kernel with a length scale."""
+
+    length_scale: ScaleOfColumns = parameter(LENGTH_SCALE, default=None, kw_only=True)
+    gamma: float | str | None = parameter(GAMMA, default=None, kw_only=True)
+
+    length_scale_: LengthScale = fitted(PlainOrArray(POSITIVE, _OF_COLUMNS))
+    kernel_: Kernel = fitted()
+
+    def _kernel(self) -> Kernel:
+        """Return the kernel at length scale 1."""
+        return Gaussian()
+
+    def _learn(self, X: Rows) -> None:
+        self.length_scale_ = self._resolve_length_scale(X)
+
+    def _resolve_length_scale(self, X: Rows) -> LengthScale:
+        return resolve_length_scale(self._kernel(), self.length_scale, self.gamma, X)
+
+    def _check_attributes(self) -> None:
+        given = 0 if self.length_scale is None else np.ndim(self.length_scale)
+        if given != np.ndim(self.length_scale_):
+            raise ArgumentError(
+                "must have one element for each column if and only if length_scale has",
+                parameter="length_scale_",
+            )
 
 
-def check_center(fitted_map: Any) -> None:
-    """Raise an error if ``center_`` does not match the parameter ``center``."""
-    if (fitted_map.center is None) != (fitted_map.center_ is None):
-        present = "absent" if fitted_map.center_ is None else "present"
-        raise ArgumentError(
-            f"must match center={fitted_map.center!r}, and is {present}", parameter="center_"
-        )
+@with_parameters
+class KernelMap(ScaledMap):
+    """A map of any shift-invariant kernel."""
+
+    kernel: str | Kernel = parameter(KernelKind(), default="gaussian")
+
+    def _kernel(self) -> Kernel:
+        return resolve(self.kernel)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._kernel()
+
+
+@with_parameters
+class CenteredMap(ScaledMap):
+    """A map of the Gaussian kernel whose error depends on the distances from a center."""
+
+    center: str | None = parameter(Choice("mean") | Null(), default="mean", kw_only=True)
+
+    center_: NDArray[np.float64] | None = fitted(
+        Array(("float64",), ("n_features_in",), optional=True, tensor="center")
+    )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.center is not None and self.center != "mean":
+            raise ArgumentError(f"must be 'mean' or None, got {self.center!r}", parameter="center")
+
+    def _learn(self, X: Rows) -> None:
+        super()._learn(X)
+        self.center_ = None if self.center is None else column_means(X)
+
+    def _check_attributes(self) -> None:
+        super()._check_attributes()
+        if (self.center is None) != (self.center_ is None):
+            present = "absent" if self.center_ is None else "present"
+            raise ArgumentError(
+                f"must match center={self.center!r}, and is {present}", parameter="center_"
+            )
+
+    def _build(self, dim: int, n_components: int) -> None:
+        self.kernel_ = Gaussian()
+        self._scale, self._weights = split_length_scale(self.length_scale_)
+        self._shift = self.center_
+        if self.center_ is not None and self._weights is not None:
+            self._shift = self.center_ * self._weights
+        self._n_features_out = n_components
+
+    def _squared_distances(self, X: Rows) -> NDArray[np.float64]:
+        """Return squared distances of rows from the center, in units of columns."""
+        _, weights = split_length_scale(self.length_scale_)
+        return distances_from(X, self.center_, self._threads, weights)
 
 
 def minus_center(
-    rows: Any,
+    rows: Rows,
     center: NDArray[np.float64] | None,
     weights: NDArray[np.float64] | None = None,
-) -> Any:
-    """Dense rows minus the center, times the weights of columns, in their dtype.
+) -> Rows:
+    """Return dense rows minus the center, times the weights of columns, in their dtype.
 
     The difference is computed first, in float64: inner products with a center far from 0 would
     cancel. The center is not subtracted from sparse rows.
@@ -268,14 +375,14 @@ def minus_center(
 
 
 def distances_from(
-    X: Any,
+    X: Rows,
     center: NDArray[np.float64] | None,
     n_threads: int = 0,
     weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Squared distances of rows from the center, infinite if too large.
+    """Return squared distances of rows from the center; too large ones are infinite.
 
-    Differences are times the weights of the columns, if there are any.
+    Differences are multiplied by the weights of the columns, if there are any.
     """
     if center is None and weights is None:
         return row_products(X, n_threads=n_threads)

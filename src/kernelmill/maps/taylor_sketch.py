@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from kernelmill import _native
-from kernelmill.arguments import check_choice, check_flag, check_integer, check_positive
+from kernelmill.arguments import check_choice, check_integer, check_positive
 from kernelmill.errors import ArgumentError, Remedy
-from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Choice, Flag, Integer, ListOf, Null
-from kernelmill.kernels import Gaussian
-from kernelmill.maps.base import MOST_COMPONENTS, FeatureMap
-from kernelmill.maps.fields import (
-    CENTER,
-    FITTED_LENGTH_SCALE,
-    GAMMA,
-    LENGTH_SCALE,
-    MOST_DEGREES,
-    POSITIVE,
-    RADIUS,
-)
+from kernelmill.kernels.base import MAX_DEGREES
+from kernelmill.maps.base import COMPONENTS, MapCost, fitted, parameter, with_parameters
 from kernelmill.maps.hashing import HASHINGS
-from kernelmill.maps.scales import (
-    check_center,
-    check_length_scales,
-    column_means,
-    distances_from,
-    minus_center,
-    resolve_length_scale,
-)
+from kernelmill.maps.scales import POSITIVE, RADIUS, CenteredMap, distances_from, minus_center
 from kernelmill.maps.tensor_sketch import PolynomialSketch
 from kernelmill.runtime.arrays import (
     Floats,
@@ -43,16 +26,17 @@ from kernelmill.runtime.arrays import (
     split_length_scale,
 )
 
-__all__ = ["TaylorSketchMap", "columns_of_degrees"]
+__all__ = ["TaylorSketch", "columns_of_degrees"]
 
 _BLOCK_ELEMENTS = 1 << 20
-_MOST_TERMS = 64
+_MAX_TERMS = 64
 
 _REACH = 1.25
 """Up to this multiple of the typical norm, rows should not suffer from the truncation."""
 
 
-class TaylorSketchMap(FeatureMap):
+@with_parameters
+class TaylorSketch(CenteredMap):
     r"""Features of the Gaussian kernel by its Taylor series, for data close to their mean.
 
     With u = (x - mean) / :math:`\ell`,
@@ -136,49 +120,27 @@ class TaylorSketchMap(FeatureMap):
     0.0142
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {
-        "length_scale": LENGTH_SCALE,
-        "gamma": GAMMA,
-        "degree": Integer(1, MOST_DEGREES) | Null(),
-        "center": Choice("mean") | Null(),
-        "radius": RADIUS,
-        "normalize": Flag(),
-        "hashing": Choice(*HASHINGS),
-    }
-    _stored_attributes = Fields(
-        length_scale_=FITTED_LENGTH_SCALE,
-        radius_=POSITIVE,
-        center_=CENTER,
-        columns_of_degrees_=ListOf(Integer(1, MOST_COMPONENTS), 1, MOST_DEGREES + 1),
-    )
+    name = "taylor_sketch"
+    _construction = "tensor sketches of a Taylor series"
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        length_scale: float | str | ArrayLike | None = None,
-        gamma: float | str | None = None,
-        degree: int | None = None,
-        center: str | None = "mean",
-        radius: float | str = "scale",
-        normalize: bool = True,
-        hashing: str = "collision_free",
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.length_scale = length_scale
-        self.gamma = gamma
-        self.degree = degree
-        self.center = center
-        self.radius = radius
-        self.normalize = normalize
-        self.hashing = hashing
-        self.random_state = random_state
-        self.n_threads = n_threads
+    n_components: int = parameter(COMPONENTS, default=100)
+    _: KW_ONLY
+    degree: int | None = parameter(Integer(1, MAX_DEGREES) | Null(), default=None)
+    radius: float | str = parameter(RADIUS, default="scale")
+    normalize: bool = parameter(Flag(), default=True)
+    hashing: str = parameter(Choice(*HASHINGS), default="collision_free")
+
+    radius_: float = fitted(POSITIVE)
+    columns_of_degrees_: list[int] = fitted(ListOf(COMPONENTS, 1, MAX_DEGREES + 1))
+    degree_: int = fitted()
+    sketches_: list[PolynomialSketch] = fitted()
+
+    @classmethod
+    def _estimate_cost(cls, n_columns: int, n_features: int, degree: int) -> MapCost:
+        return MapCost.of_transforms(n_columns, n_features, degree * degree)
 
     def _check_parameters(self) -> None:
-        check_choice("hashing", self.hashing, HASHINGS)
+        super()._check_parameters()
         if self.degree is not None:
             degree = check_integer("degree", self.degree, 1)
             if self.n_components <= degree:
@@ -189,23 +151,19 @@ class TaylorSketchMap(FeatureMap):
                     Remedy("use a lower degree", degree=...),
                     parameter="n_components",
                 )
-        check_flag("normalize", self.normalize)
-        if self.center is not None and self.center != "mean":
-            raise ArgumentError(f"must be 'mean' or None, got {self.center!r}", parameter="center")
         if isinstance(self.radius, str):
             check_choice("radius", self.radius, ("scale",))
         else:
             check_positive("radius", self.radius)
 
     def _learn(self, X: Rows) -> None:
-        self.length_scale_ = resolve_length_scale(Gaussian(), self.length_scale, self.gamma, X)
-        self.center_ = None if self.center is None else column_means(X)
+        super()._learn(X)
         self.radius_ = self._resolve_radius(X)
         self.columns_of_degrees_ = self.allocate(int(self.n_components), X.shape[1])
 
     def allocate(self, n_components: int, dim: int) -> list[int]:
         """The columns of degrees 0, 1, ... of a map with so many, as it is fitted otherwise."""
-        # Beyond these bounds nothing changes: all is in the first terms, or every feature is 0.
+        # The result is constant beyond these bounds: the first terms have it all, or features are 0.
         scale, _ = split_length_scale(self.length_scale_)
         ratio = min(max(self.radius_ / scale, 1e-6), 30.0)
         return columns_of_degrees(ratio**2, dim, n_components, self.degree)
@@ -217,15 +175,10 @@ class TaylorSketchMap(FeatureMap):
                 f"must begin with 1 and add up to {self.n_components}, got {counts}",
                 parameter="columns_of_degrees_",
             )
-        check_length_scales(self)
-        check_center(self)
+        super()._check_attributes()
 
     def _build(self, dim: int, n_components: int) -> None:
-        self.kernel_ = Gaussian()
-        self._scale, self._weights = split_length_scale(self.length_scale_)
-        self._shift = self.center_
-        if self.center_ is not None and self._weights is not None:
-            self._shift = self.center_ * self._weights
+        super()._build(dim, n_components)
         self.degree_ = len(self.columns_of_degrees_) - 1
         self.sketches_ = [
             PolynomialSketch(
@@ -241,7 +194,6 @@ class TaylorSketchMap(FeatureMap):
             if n > 0
         ]
         self._normalized = bool(self.normalize)
-        self._n_features_out = n_components
 
     def _prepare(self, X: Rows) -> None:
         for sketch in self.sketches_:
@@ -250,14 +202,14 @@ class TaylorSketchMap(FeatureMap):
     def _resolve_radius(self, X: Rows) -> float:
         if not isinstance(self.radius, str):
             return check_positive("radius", self.radius)
-        scale, weights = split_length_scale(self.length_scale_)
-        squares = distances_from(X, self.center_, self._threads, weights)
+        scale, _ = split_length_scale(self.length_scale_)
+        squares = self._squared_distances(X)
         radius = math.sqrt(math.fsum(squares / squares.size)) if np.isfinite(squares).all() else 0.0
         return radius if radius > 0 else scale
 
     def _write_features(self, X: Rows, out: Floats) -> bool:
         is_finite = True
-        # A block stays in the cache while its terms are written and its lengths found.
+        # A block stays in the cache while its terms are written and its lengths computed.
         most_rows = max(1, _BLOCK_ELEMENTS // max(X.shape[1], out.shape[1]))
         for rows, part in blocks_of_rows(X, out, max_rows=most_rows):
             is_finite &= self._write(minus_center(rows, self.center_, self._weights), part)
@@ -265,7 +217,7 @@ class TaylorSketchMap(FeatureMap):
 
     def _write(self, X: Rows, out: Floats) -> bool:
         n_threads = self._threads
-        dense = isinstance(X, np.ndarray)  # then measured from the center
+        dense = isinstance(X, np.ndarray)  # then relative to the center
         squares = distances_from(X, None if dense else self._shift, n_threads)
         with np.errstate(over="ignore", under="ignore"):
             factors = np.exp(squares / self._scale / self._scale / -2)
@@ -330,12 +282,12 @@ def columns_of_degrees(
     return list(_find_columns(square, dim, n_columns, degree))
 
 
-@lru_cache(maxsize=256)  # maps that differ in their seed only have the same columns
+@lru_cache(maxsize=256)  # the same for maps that differ only in their seed
 def _find_columns(square: float, dim: int, n_columns: int, degree: int | None) -> tuple[int, ...]:
     if degree is not None:
         best = _allocate(square, dim, n_columns, min(degree, n_columns - 1))
     else:
-        candidates = range(1 if n_columns > 1 else 0, min(_MOST_TERMS, n_columns - 1) + 1)
+        candidates = range(1 if n_columns > 1 else 0, min(_MAX_TERMS, n_columns - 1) + 1)
         shares = (_allocate(square, dim, n_columns, last) for last in candidates)
         best = min(shares, key=lambda columns: _squared_error(square, dim, columns))
     estimated = [n for n in range(2, len(best)) if best[n] < _columns_needed(dim, n)]
@@ -366,7 +318,7 @@ def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> l
     sizes = {n: float(f"{math.sqrt(_variance(square, n)):.6g}") for n in degrees}
     while left > 0 and open_degrees:
         total = sum(sizes[n] for n in open_degrees)
-        if total == 0:  # below the smallest number: none of them matters
+        if total == 0:  # all sizes underflow: no term matters
             grants = {open_degrees[0]: left}
         else:
             grants = {n: int(left * (sizes[n] / total)) for n in open_degrees}
@@ -377,7 +329,7 @@ def _in_proportion(square: float, dim: int, n_columns: int, degrees: range) -> l
         left = n_columns - sum(counts.values())
         open_degrees = [n for n in open_degrees if counts[n] < _columns_needed(dim, n)]
     if degrees:
-        counts[degrees[-1]] += left  # all are exact: columns of zeros
+        counts[degrees[-1]] += left  # all terms are exact; the rest are columns of zeros
     return list(counts.values())
 
 

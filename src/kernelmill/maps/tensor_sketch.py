@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from kernelmill import _native
-from kernelmill.arguments import check_choice
-from kernelmill.files.fields import Fields
 from kernelmill.files.kinds import Choice, Integer, Number
 from kernelmill.kernels import Polynomial
-from kernelmill.maps.base import FeatureMap
-from kernelmill.maps.fields import MOST_DEGREES, POSITIVE
+from kernelmill.kernels.base import MAX_DEGREES
+from kernelmill.maps.base import COMPONENTS, FeatureMap, fitted, parameter, with_parameters
 from kernelmill.maps.hashing import HASHINGS, draw_hashes
-from kernelmill.maps.scales import resolve_gamma
+from kernelmill.maps.scales import POSITIVE, check_gamma, resolve_gamma
 from kernelmill.random import Stream
 from kernelmill.runtime.arrays import (
     Floats,
@@ -28,7 +26,7 @@ from kernelmill.runtime.arrays import (
     round_coefficients,
 )
 
-__all__ = ["CountSketchMap", "PolynomialSketch", "TensorSketchMap"]
+__all__ = ["CountSketch", "PolynomialSketch", "TensorSketch"]
 
 
 class _Tables(NamedTuple):
@@ -142,11 +140,12 @@ class PolynomialSketch:
         return is_finite
 
 
+@with_parameters
 class _SketchMap(FeatureMap):
     """A map whose features are the sketch `sketch_`."""
 
-    kernel_: Polynomial
-    sketch_: PolynomialSketch
+    kernel_: Polynomial = fitted()
+    sketch_: PolynomialSketch = fitted()
 
     def _prepare(self, X: Rows) -> None:
         self.sketch_.tables(X.dtype)
@@ -158,7 +157,8 @@ class _SketchMap(FeatureMap):
         return self.kernel_(X, Y)
 
 
-class TensorSketchMap(_SketchMap):
+@with_parameters
+class TensorSketch(_SketchMap):
     r"""Features of the polynomial kernel :math:`(\gamma \langle x, y \rangle + c)^p`.
 
     The kernel is an inner product of tensor powers of the inputs, with d\ :sup:`p` entries. Their
@@ -233,37 +233,21 @@ class TensorSketchMap(_SketchMap):
     True
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {
-        "degree": Integer(1, MOST_DEGREES),
-        "gamma": Number() | Choice("scale"),
-        "coef0": Number(),
-        "hashing": Choice(*HASHINGS),
-    }
-    _stored_attributes = Fields(gamma_=POSITIVE)
+    name = "tensor_sketch"
+    _construction = "products of count sketches (FFT)"
 
-    def __init__(
-        self,
-        degree: int = 2,
-        *,
-        gamma: float | str = 1.0,
-        coef0: float = 0.0,
-        n_components: int = 100,
-        hashing: str = "collision_free",
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.n_components = n_components
-        self.hashing = hashing
-        self.random_state = random_state
-        self.n_threads = n_threads
+    degree: int = parameter(Integer(1, MAX_DEGREES), default=2)
+    _: KW_ONLY
+    gamma: float | str = parameter(Number() | Choice("scale"), default=1.0)
+    coef0: float = parameter(Number(), default=0.0)
+    hashing: str = parameter(Choice(*HASHINGS), default="collision_free")
+
+    gamma_: float = fitted(POSITIVE)
 
     def _check_parameters(self) -> None:
-        check_choice("hashing", self.hashing, HASHINGS)
+        super()._check_parameters()
         if not isinstance(self.gamma, str):
-            resolve_gamma(self.gamma, None)
+            check_gamma(self.gamma)
         Polynomial(self.degree, coef0=self.coef0)
 
     def _learn(self, X: Rows) -> None:
@@ -283,7 +267,8 @@ class TensorSketchMap(_SketchMap):
         self._n_features_out = n_components
 
 
-class CountSketchMap(_SketchMap):
+@with_parameters
+class CountSketch(_SketchMap):
     r"""Random projection that adds every column, with a random sign, to one random output column.
 
     .. math:: z(x)_j = \sum_{i : h(i) = j} s(i) \, x_i
@@ -339,23 +324,12 @@ class CountSketchMap(_SketchMap):
     True
     """
 
-    _stored_parameters = FeatureMap._stored_parameters | {"hashing": Choice(*HASHINGS)}
+    name = "count_sketch"
+    _construction = "count sketch"
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        hashing: str = "collision_free",
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.hashing = hashing
-        self.random_state = random_state
-        self.n_threads = n_threads
-
-    def _check_parameters(self) -> None:
-        check_choice("hashing", self.hashing, HASHINGS)
+    n_components: int = parameter(COMPONENTS, default=100)
+    _: KW_ONLY
+    hashing: str = parameter(Choice(*HASHINGS), default="collision_free")
 
     def _build(self, dim: int, n_components: int) -> None:
         self.kernel_ = Polynomial(degree=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # scipy.stats is loaded when it is first used
+import scipy  # scipy.stats is loaded on first use
 from numpy.typing import DTypeLike, NDArray
 
 from kernelmill import _native
@@ -28,8 +28,8 @@ __all__ = ["SAMPLINGS", "DenseProjection"]
 
 SAMPLINGS = ("iid", "orthogonal", "qmc")
 
-_MOST_ORTHOGONAL = 8192
-_MOST_SOBOL_DIMENSIONS = 21201
+_MAX_ORTHOGONAL = 8192
+_MAX_SOBOL_DIMENSIONS = 21201
 """The limit of SciPy's table of direction numbers (Joe & Kuo)."""
 
 _SOBOL_BITS = 32
@@ -71,9 +71,9 @@ class DenseProjection(Projection):
                 f"sampling='orthogonal' needs a radial kernel, got {name}",
                 Remedy("draw independent frequencies", sampling="iid"),
             )
-        if self.sampling == "orthogonal" and self.dim > _MOST_ORTHOGONAL:
+        if self.sampling == "orthogonal" and self.dim > _MAX_ORTHOGONAL:
             raise ArgumentError(
-                f"sampling='orthogonal' takes at most {_MOST_ORTHOGONAL} columns, since it "
+                f"sampling='orthogonal' takes at most {_MAX_ORTHOGONAL} columns, since it "
                 f"draws square matrices of that size, got {self.dim}",
                 "use Fastfood(structure='sorf')",
             )
@@ -83,9 +83,9 @@ class DenseProjection(Projection):
                     f"sampling='qmc' needs a radial kernel or Laplacian, got {name}",
                     Remedy("draw independent frequencies", sampling="iid"),
                 )
-            if self.dim > _MOST_SOBOL_DIMENSIONS:
+            if self.dim > _MAX_SOBOL_DIMENSIONS:
                 raise ArgumentError(
-                    f"sampling='qmc' takes at most {_MOST_SOBOL_DIMENSIONS} columns, the largest "
+                    f"sampling='qmc' takes at most {_MAX_SOBOL_DIMENSIONS} columns, the largest "
                     f"dimension of the Sobol points, got {self.dim}",
                     Remedy("draw orthogonal frequencies", sampling="orthogonal"),
                     "use Fastfood",

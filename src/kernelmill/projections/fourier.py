@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # scipy.fft is loaded when it is first used
+import scipy  # scipy.fft is loaded on first use
 from numpy.typing import DTypeLike, NDArray
 
 from kernelmill import _native

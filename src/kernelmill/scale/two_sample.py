@@ -13,7 +13,7 @@ from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
 from kernelmill.learners.features import compute_features, rows_per_block
-from kernelmill.maps.transformers import check_data
+from kernelmill.maps.base import check_data
 from kernelmill.random import Stream
 from kernelmill.runtime.threads import resolve_threads
 from kernelmill.scale.cluster import Cluster

@@ -21,11 +21,11 @@ from kernelmill.learners.blocks import (
     take_rows,
 )
 from kernelmill.learners.features import compute_features, rows_per_block
-from kernelmill.maps.base import REAL
-from kernelmill.maps.principal_fourier import PrincipalFourierMap
+from kernelmill.maps.base import REAL, check_data
+from kernelmill.maps.principal_fourier import PrincipalFourier
 from kernelmill.maps.random_fourier import ShiftInvariantMap
+from kernelmill.maps.registry import make_feature_map
 from kernelmill.maps.scales import typical_length_scale
-from kernelmill.maps.transformers import check_data, make_feature_map
 from kernelmill.random import Stream
 from kernelmill.random.seeding import RandomState
 from kernelmill.runtime.arrays import Rows, SparseRows, Transformer
@@ -287,7 +287,7 @@ def prepare_map(
 
 def _depends_on_data(fitted: Transformer) -> bool:
     """Return whether the map may depend on the rows to which it was fitted."""
-    if not isinstance(fitted, ShiftInvariantMap) or isinstance(fitted, PrincipalFourierMap):
+    if not isinstance(fitted, ShiftInvariantMap) or isinstance(fitted, PrincipalFourier):
         return True
     return not any(
         value is not None and not isinstance(value, str)

@@ -41,9 +41,9 @@ from kernelmill.io.row_sample import RowSample
 from kernelmill.io.sources import is_data
 from kernelmill.io.table import check_columns
 from kernelmill.kernels import DotProductKernel, Kernel
+from kernelmill.maps.base import FeatureMap
 from kernelmill.maps.registry import map_parameters
 from kernelmill.maps.scales import typical_length_scale
-from kernelmill.maps.transformers import MapTransformer
 from kernelmill.random import Stream
 from kernelmill.runtime.progress import Progress, reports_progress
 from kernelmill.workflows.comparison.compare_table import collect_settings
@@ -360,7 +360,7 @@ def _warn_of_dimension(gram: GramCheck, alpha: float) -> str:
 def _fit_settings(
     recommended: int | None,
     requirements: list[FeatureRequirement],
-    maps: list[MapTransformer],
+    maps: list[FeatureMap],
     kernel: str | Kernel | DotProductKernel,
     scale: float | None,
 ) -> dict[str, Setting]:
@@ -465,7 +465,7 @@ def _check_kernel(errors: KernelErrors) -> KernelCheck:
 
 
 def _check_gram(
-    feature_map: MapTransformer, n_components: int, sample: _SampledRows, alpha: float, seed: int
+    feature_map: FeatureMap, n_components: int, sample: _SampledRows, alpha: float, seed: int
 ) -> list[GramCheck]:
     """Return errors of the Gram matrix of some rows, for up to `n_components` features."""
     X, n_all = sample.X, sample.X.shape[0]

@@ -55,18 +55,18 @@ from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_summary
 from kernelmill.errors import ArgumentError, KernelmillError, Message, Remedy
 from kernelmill.formatting import plain
-from kernelmill.learners.files.stored import WEIGHTS
+from kernelmill.learners.stored import WEIGHTS
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.run import CHECKPOINT_SECONDS
 from kernelmill.learners.solvers import SOLVERS
-from kernelmill.maps.registry import FAMILIES
+from kernelmill.maps.registry import MAPS
 
 if TYPE_CHECKING:
     from kernelmill.workflows import TableModel
 
 __all__ = ["command"]
 
-MAPS = list(FAMILIES)
+_MAPS = list(MAPS)
 _MODEL = "Model"
 _TRAINING = "Training"
 _COPY = "copy it: the folder is temporary"
@@ -183,11 +183,11 @@ def _parse_class_weight(
     "feature_map",
     cls=Option,
     section=_MODEL,
-    type=click.Choice(["auto", *MAPS]),
+    type=click.Choice(["auto", *_MAPS]),
     metavar="MAP",
     default="auto",
     show_default=True,
-    help=f"Feature map: {', '.join(MAPS)}. auto chooses nystroem for small tables (the model "
+    help=f"Feature map: {', '.join(_MAPS)}. auto chooses nystroem for small tables (the model "
     "file then contains rows of the data). For larger tables it chooses additive_fourier "
     "or principal_fourier if step functions or principal components lower the error, "
     "otherwise fastfood, or random_fourier for the Laplacian kernel.",

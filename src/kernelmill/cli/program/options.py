@@ -19,7 +19,7 @@ from kernelmill.cli.program.terminal import get_terminal
 from kernelmill.encoding import MISSING, TASKS
 from kernelmill.encoding.monotone import TRANSFORMS
 from kernelmill.io.sources import FORMATS
-from kernelmill.maps.costs import MOST_MEMORY
+from kernelmill.maps.base import MAX_MEMORY
 
 __all__ = [
     "Command",
@@ -166,7 +166,7 @@ def max_memory_option(section: str) -> Callable[..., Any]:
         cls=Option,
         section=section,
         type=_Size(),
-        default=_Size().spell(MOST_MEMORY),
+        default=_Size().spell(MAX_MEMORY),
         show_default=True,
         metavar="SIZE",
         help="Memory limit for MODEL's map, since a small file can request any amount. A value "

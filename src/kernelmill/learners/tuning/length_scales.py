@@ -25,7 +25,7 @@ from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Kernel, resolve
 from kernelmill.learners.statistics import check_some_weight
 from kernelmill.learners.tuning.copies import list_together, merge_copies, residuals_without
-from kernelmill.maps.transformers import MapTransformer
+from kernelmill.maps.base import FeatureMap
 from kernelmill.random import Stream
 from kernelmill.random.row_hashes import Keys, hash_rows
 from kernelmill.runtime.threads import one_blas_thread
@@ -452,7 +452,7 @@ class TunedColumns:
 
     Attributes
     ----------
-    feature_map : MapTransformer
+    feature_map : FeatureMap
         Unfitted.
     alpha : float
         The best penalty for it.
@@ -461,7 +461,7 @@ class TunedColumns:
         Mean squared leave-one-out errors, with one length scale and with one for each column.
     """
 
-    feature_map: MapTransformer
+    feature_map: FeatureMap
     alpha: float
     learned: LearnedScales
     errors: _Array
@@ -480,7 +480,7 @@ def tune_columns(
 
     Parameters
     ----------
-    feature_map : MapTransformer
+    feature_map : FeatureMap
         Unfitted, with a parameter `length_scale`.
     X, Y
         Rows and targets. Length scales are learned from three quarters of them at most.
@@ -489,10 +489,7 @@ def tune_columns(
     sample_weight : ndarray of shape (n,), optional
         Weights with any mean. Rows of weight zero are left out.
     """
-    if (
-        not isinstance(feature_map, MapTransformer)
-        or "length_scale" not in feature_map.get_params()
-    ):
+    if not isinstance(feature_map, FeatureMap) or "length_scale" not in feature_map.get_params():
         raise ArgumentError(
             "must be a map of kernelmill with a length scale for tune='columns', got "
             f"{feature_map!r}",

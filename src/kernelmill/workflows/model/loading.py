@@ -14,7 +14,8 @@ from kernelmill.encoding.dates import DateEncoding
 from kernelmill.encoding.encoder import ColumnEncoder
 from kernelmill.files import ModelFileError, errors_of_file, read_model_file, without_prefix
 from kernelmill.learners.prediction import predictor_from_record
-from kernelmill.maps.costs import MOST_MEMORY, check_cost
+from kernelmill.maps.base import MAX_MEMORY
+from kernelmill.maps.stored import check_cost
 from kernelmill.workflows.evaluation import class_names
 from kernelmill.workflows.model.table_model import STORED_PARTS, TableModel
 from kernelmill.workflows.records import TABLE_MODEL
@@ -22,7 +23,7 @@ from kernelmill.workflows.records import TABLE_MODEL
 __all__ = ["load", "load_predictor"]
 
 
-def load(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
+def load(path: Any, *, max_memory: int = MAX_MEMORY) -> Any:
     """Load a model that ``save`` wrote to a file.
 
     Nothing in the file is executed. A file that is truncated, changed or of another kind raises
@@ -58,12 +59,12 @@ def load(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
     >>> bool((predictor.predict(X) == loaded.predict(X)).all())
     True
     """
-    from kernelmill.learners.files.loading import learner_from_record  # noqa: PLC0415 # scikit-learn
+    from kernelmill.learners.loading import learner_from_record  # noqa: PLC0415 # scikit-learn
 
     return _load(path, learner_from_record, max_memory)
 
 
-def load_predictor(path: Any, *, max_memory: int = MOST_MEMORY) -> Any:
+def load_predictor(path: Any, *, max_memory: int = MAX_MEMORY) -> Any:
     """Load a model for prediction only, without importing scikit-learn.
 
     Parameters

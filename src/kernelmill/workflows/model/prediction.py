@@ -18,8 +18,8 @@ from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.memory import join_arrays
 from kernelmill.io.sources import with_labels
-from kernelmill.learners.files.stored import MOST_UNCERTAIN_FEATURES
 from kernelmill.maps.finite import NotFiniteError
+from kernelmill.learners.stored import MAX_UNCERTAIN_FEATURES
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.workflows.evaluation import Scores, class_names, has_std, make_scores
 
@@ -116,8 +116,8 @@ def check_request(model: Any, probabilities: bool, std: bool) -> None:
             "needs a regressor with stored uncertainty; this model was saved without it or "
             "fitted by conjugate gradients",
             Remedy(
-                f"fit the model again with at most {MOST_UNCERTAIN_FEATURES} features",
-                n_components=MOST_UNCERTAIN_FEATURES,
+                f"fit the model again with at most {MAX_UNCERTAIN_FEATURES} features",
+                n_components=MAX_UNCERTAIN_FEATURES,
             ),
             Remedy("fit the model again and store it", uncertainty=True),
             parameter="std",

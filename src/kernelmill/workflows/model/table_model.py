@@ -169,7 +169,7 @@ class TableModel:
             Whether to store the matrix that a regressor needs for standard deviations, which takes
             2 D² bytes. "auto" stores it for up to 4096 features.
         """
-        from kernelmill.learners.files.saving import learner_record  # noqa: PLC0415 # scikit-learn
+        from kernelmill.learners.saving import learner_record  # noqa: PLC0415 # scikit-learn
 
         options = {} if self.reader.task == "classification" else {"uncertainty": uncertainty}
         learner, tensors = learner_record(self.learner, weights=weights, **options)

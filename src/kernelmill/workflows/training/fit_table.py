@@ -24,7 +24,7 @@ from kernelmill.formatting import join_words, plain
 from kernelmill.io import Table
 from kernelmill.io.sources import find_files, is_data, with_labels
 from kernelmill.learners import KernelRegressor, Run
-from kernelmill.learners.files.stored import MOST_UNCERTAIN_FEATURES
+from kernelmill.learners.stored import MAX_UNCERTAIN_FEATURES
 from kernelmill.learners.run import CHECKPOINT_SECONDS
 from kernelmill.learners.targets import compute_class_factors
 from kernelmill.maps.registry import describe_construction
@@ -494,7 +494,7 @@ def _note_on_std(learner: Any, progress: Progress) -> list[Message]:
             "Standard deviations are not available with the conjugate gradient solver",
             Remedy("use the exact solver", solver="exact"),
         )
-    elif n_components > MOST_UNCERTAIN_FEATURES:
+    elif n_components > MAX_UNCERTAIN_FEATURES:
         size = plain.size(2 * n_components**2)
         note = Message(
             f"The model file will not support standard deviations, which would take {size} for "

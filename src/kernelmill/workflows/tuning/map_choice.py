@@ -13,8 +13,8 @@ from kernelmill.arguments import check_integer
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.kernels import Kernel, Polynomial, resolve
 from kernelmill.maps.additive_fourier import find_steps
-from kernelmill.maps.registry import map_name, map_parameters
-from kernelmill.maps.transformers import MAPS, MapTransformer
+from kernelmill.maps.base import FeatureMap
+from kernelmill.maps.registry import MAPS, map_name, map_parameters
 
 __all__ = ["AUTO", "BRIEF_KERNELS", "DIRECTIONS", "LINE", "STEPS", "MapChoice"]
 
@@ -49,7 +49,7 @@ class MapChoice:
 
     Attributes
     ----------
-    feature_map : str or MapTransformer
+    feature_map : str or FeatureMap
         A name, or a map, whose parameters are used.
     kernel : str or Kernel or None
         None for the map's default.
@@ -62,7 +62,7 @@ class MapChoice:
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if isinstance(self.feature_map, MapTransformer):
+        if isinstance(self.feature_map, FeatureMap):
             if self.kernel is not None or self.options:
                 raise ArgumentError(
                     f"kernel and map_options are for maps given by name, got {self.feature_map!r}",
@@ -125,7 +125,7 @@ class MapChoice:
     @property
     def has_length_scale(self) -> bool:
         """Whether the map has a length scale that is not set yet."""
-        if isinstance(self.feature_map, MapTransformer):
+        if isinstance(self.feature_map, FeatureMap):
             parameters = self.feature_map.get_params(deep=False)
             return (
                 "length_scale" in parameters
@@ -142,7 +142,7 @@ class MapChoice:
     @property
     def kernel_name(self) -> Any:
         """The kernel by its name or as an object; "gaussian" for maps that have no choice."""
-        if isinstance(self.feature_map, MapTransformer):
+        if isinstance(self.feature_map, FeatureMap):
             return getattr(self.feature_map, "kernel", "gaussian")
         return "gaussian" if self.kernel is None else self.kernel
 
@@ -198,13 +198,13 @@ class MapChoice:
         """Return the number of features, given or that of the map; None if it is to be chosen."""
         if given is not None:
             return check_integer("n_components", given, 1, _MOST_COMPONENTS)
-        if isinstance(self.feature_map, MapTransformer):
+        if isinstance(self.feature_map, FeatureMap):
             return int(self.feature_map.n_components)
         return None
 
     def make(self, length_scale: Any, n_components: int, seed: int, n_threads: int | None) -> Any:
         """Return an unfitted map."""
-        if isinstance(self.feature_map, MapTransformer):
+        if isinstance(self.feature_map, FeatureMap):
             made = clone(self.feature_map).set_params(n_components=n_components)
             if made.random_state is None:
                 made.set_params(random_state=seed)

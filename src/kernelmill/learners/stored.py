@@ -22,29 +22,33 @@ from kernelmill.files.kinds import (
     ListOf,
     MappingOf,
     Mismatch,
+    NamesKind,
     Null,
     Number,
     Place,
+    SeedKind,
+    StreamKind,
     Tensors,
     Text,
 )
-from kernelmill.maps.fields import SeedKind, StreamKind
-from kernelmill.maps.stored import FittedMapKind, NamesKind, UnfittedMapKind
+from kernelmill.maps.stored import FittedMapKind, UnfittedMapKind
 
 __all__ = [
     "LEARNERS",
-    "MOST_UNCERTAIN_FEATURES",
+    "MAX_UNCERTAIN_FEATURES",
     "WEIGHTS",
     "restore_shared",
     "share_directions",
 ]
 
-MOST_UNCERTAIN_FEATURES = 4096
+MAX_UNCERTAIN_FEATURES = 4096
 """For which uncertainty="auto" stores the factor: 32 MiB."""
 
 WEIGHTS = ("float16", "float32", "float64")
 
-_MOST_CHARACTERS = 1 << 26  # of all labels together, each as wide as the widest
+_MAX_CHARACTERS = 1 << 26
+"""Characters of all labels, each as wide as the widest."""
+
 _LABELS = {"b": bool, "i": int, "u": int, "f": float, "U": str}
 
 
@@ -76,7 +80,7 @@ class LabelsKind(Kind):
             raise Mismatch
         if kind == "U" and dtype != "object":
             width = int(dtype[2:])
-            if width < max(map(len, labels)) or width * len(labels) > _MOST_CHARACTERS:
+            if width < max(map(len, labels)) or width * len(labels) > _MAX_CHARACTERS:
                 raise Mismatch
         try:
             array = np.array(labels, dtype=object if dtype == "object" else np.dtype(dtype))

@@ -15,8 +15,8 @@ from kernelmill.learners.prediction import LinearModel, read_learner
 from kernelmill.learners.regressor import KernelRegressor
 from kernelmill.learners.solvers.exact import restore_fit
 from kernelmill.learners.targets import TargetShape
-from kernelmill.maps.costs import MOST_MEMORY, check_cost
-from kernelmill.maps.transformers import as_transformer
+from kernelmill.maps.base import MAX_MEMORY, load_scikit_learn
+from kernelmill.maps.stored import check_cost
 
 __all__ = ["learner_from_record", "load_learner"]
 
@@ -24,7 +24,7 @@ _DO_NOT_USE = "do not use the file: it was not written by `save`"
 
 
 def load_learner(
-    path: str | os.PathLike[str], *, max_memory: int = MOST_MEMORY
+    path: str | os.PathLike[str], *, max_memory: int = MAX_MEMORY
 ) -> KernelClassifier | KernelRegressor:
     """Load the learner in a file that its `save` wrote. Nothing in the file is executed.
 
@@ -92,23 +92,25 @@ def learner_from_record(
     --------
     >>> import numpy as np
     >>> from kernelmill import KernelClassifier
-    >>> from kernelmill.learners.files.loading import learner_from_record
-    >>> from kernelmill.learners.files.saving import learner_record
+    >>> from kernelmill.learners.loading import learner_from_record
+    >>> from kernelmill.learners.saving import learner_record
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> classifier = KernelClassifier("tensor_sketch", epochs=5).fit(X, X[:, 0] > X[:, 1])
     >>> again = learner_from_record(*learner_record(classifier, weights="float64"))
     >>> bool((again.predict_proba(X) == classifier.predict_proba(X)).all())
     True
     """
+    load_scikit_learn()  # the map is a transformer, too
     name, values, weights = read_learner(record, tensors)
     family = KernelClassifier if name == "KernelClassifier" else KernelRegressor
-    feature_map = _unfitted(values["feature_map"])
-    model = family(feature_map, random_state=values["random_state"], **values["parameters"])
+    model = family(
+        values["feature_map"], random_state=values["random_state"], **values["parameters"]
+    )
     try:
         model._check_parameters()
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"parameters are inconsistent: {error}") from error
-    model.feature_map_ = as_transformer(values["map"])
+    model.feature_map_ = values["map"]
     model.stream_ = values["key"]
     model.n_features_in_ = values["n_features_in"]
     if values["feature_names_in"] is not None:
@@ -123,10 +125,6 @@ def learner_from_record(
         _set_regression(model, values)
     model._is_loaded = True
     return model
-
-
-def _unfitted(feature_map: Any) -> Any:
-    return feature_map if isinstance(feature_map, str) else as_transformer(feature_map)
 
 
 def _set_classification(model: KernelClassifier, values: Mapping[str, Any]) -> None:

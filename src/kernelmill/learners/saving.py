@@ -12,22 +12,27 @@ from sklearn.utils.validation import check_is_fitted
 from kernelmill.arguments import check_choice
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.files import ModelFileError
-from kernelmill.files.kinds import Tensors
-from kernelmill.learners.files.stored import (
+from kernelmill.files.kinds import Tensors, storable_random_state
+from kernelmill.learners.stored import (
     LEARNERS,
-    MOST_UNCERTAIN_FEATURES,
+    MAX_UNCERTAIN_FEATURES,
     WEIGHTS,
     share_directions,
 )
 from kernelmill.learners.ridge import CholeskyInverse, SpectralInverse
 from kernelmill.learners.solvers.exact import RidgeFit
-from kernelmill.maps.fields import stored_random_state
 
 __all__ = ["learner_record", "scale_weights"]
 
-_TOP = 15  # exponent of the largest float16 weight: as much room as possible below it
-_LOWEST, _HIGHEST = -100, 127  # exponents of weights that float32 holds with all digits
-_MOST_SPREAD = 1e4  # of the factor's diagonal: float32 would lose more than four digits beyond
+_TOP = 15
+"""The exponent of the largest float16 weight, with as much room as possible below it."""
+
+_LOWEST, _HIGHEST = -100, 127
+"""Exponents of weights that float32 represents with all digits."""
+
+_MAX_SPREAD = 1e4
+"""Ratio of elements of the diagonal; beyond it, float32 would lose more than four digits."""
+
 _HOME = "kernelmill.learners"
 
 
@@ -54,7 +59,7 @@ def learner_record(
     --------
     >>> import numpy as np
     >>> from kernelmill import CountSketch, KernelRegressor
-    >>> from kernelmill.learners.files.saving import learner_record
+    >>> from kernelmill.learners.saving import learner_record
     >>> X = np.eye(20)
     >>> model = KernelRegressor(CountSketch(30, random_state=0)).fit(X, X[:, 0])
     >>> record, tensors = learner_record(model, uncertainty=False)
@@ -81,7 +86,7 @@ def learner_record(
         "dual": model._linear_model().dual,
         "intercept": np.atleast_1d(model.intercept_),
         "parameters": model,
-        "random_state": stored_random_state(model.random_state, model.stream_),
+        "random_state": storable_random_state(model.random_state, model.stream_),
         "feature_map": model.feature_map if is_name else (model.feature_map, map_stream),
         "map": model.feature_map_,
         "key": model.stream_,
@@ -126,7 +131,7 @@ def _fit_to_store(model: Any, uncertainty: Any) -> Any:
         )
     fit = getattr(model, "_fit", None)
     if uncertainty == "auto":
-        return fit if model.coef_.shape[1] <= MOST_UNCERTAIN_FEATURES else None
+        return fit if model.coef_.shape[1] <= MAX_UNCERTAIN_FEATURES else None
     if uncertainty and fit is None:
         raise ArgumentError(
             "can be True only for a regressor fitted by the exact solver, got one that was fitted "
@@ -146,7 +151,7 @@ def _uncertainty_values(fit: RidgeFit, weights: str) -> dict[str, Any]:
     """
     factor = _lower_factor(fit.inverse)
     diagonal = np.diagonal(factor).astype(np.float32)
-    is_wide = not (np.isfinite(diagonal).all() and diagonal.min() * _MOST_SPREAD > diagonal.max())
+    is_wide = not (np.isfinite(diagonal).all() and diagonal.min() * _MAX_SPREAD > diagonal.max())
     dtype = np.float64 if weights == "float64" or is_wide else np.float32
     n = len(factor)
     packed = np.empty(n * (n + 1) // 2, dtype)
@@ -190,7 +195,7 @@ def scale_weights(
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelmill.learners.files.saving import scale_weights
+    >>> from kernelmill.learners.saving import scale_weights
     >>> coef, scale = scale_weights(np.array([[1e-7, -3e-5]]), "float16")
     >>> (coef.astype(float) * scale[:, np.newaxis]).round(8)
     array([[ 1.e-07, -3.e-05]])
