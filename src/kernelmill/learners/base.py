@@ -22,9 +22,9 @@ from kernelmill.files import write_model_file
 from kernelmill.learners.blocks import BlockSource, count_rows
 from kernelmill.learners.digests import BlockDigests, digest_block
 from kernelmill.learners.features import Features, compute_features
-from kernelmill.learners.saving import learner_record
 from kernelmill.learners.prediction import LinearModel, check_row
 from kernelmill.learners.run import Run
+from kernelmill.learners.saving import learner_record
 from kernelmill.learners.tuning.length_scales import LearnedScales, TunedColumns, tune_columns
 from kernelmill.maps.base import FeatureMap, check_data
 from kernelmill.maps.nystroem import Nystroem

@@ -21,8 +21,8 @@ from kernelmill.kernels.points import canonical_rows
 from kernelmill.learners.blocks import count_rows, slice_rows, take_rows
 from kernelmill.learners.features import Features, ReusedMemory, compute_features, rows_per_block
 from kernelmill.learners.few_outputs import score_rows
-from kernelmill.learners.stored import LEARNERS, restore_shared
 from kernelmill.learners.losses import classes_of_scores, probabilities_of_scores
+from kernelmill.learners.stored import LEARNERS, restore_shared
 from kernelmill.maps.base import REAL
 from kernelmill.maps.finite import NotFiniteError, require_finite
 from kernelmill.maps.nystroem import Nystroem

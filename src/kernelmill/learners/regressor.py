@@ -19,11 +19,11 @@ from kernelmill.files import write_model_file
 from kernelmill.learners.base import KernelMachine
 from kernelmill.learners.blocks import Block, BlockSource, count_rows, take_rows
 from kernelmill.learners.features import compute_features
-from kernelmill.learners.saving import learner_record
 from kernelmill.learners.mapped_statistics import MappedStatistics
 from kernelmill.learners.posterior import Posterior
 from kernelmill.learners.ridge import RidgeObjective, check_penalties
 from kernelmill.learners.run import CHECKPOINT_SECONDS, Run
+from kernelmill.learners.saving import learner_record
 from kernelmill.learners.solvers.cg import CgFit
 from kernelmill.learners.solvers.choice import RidgeSolver
 from kernelmill.learners.solvers.exact import (

@@ -13,14 +13,14 @@ from kernelmill.arguments import check_choice
 from kernelmill.errors import ArgumentError, Remedy
 from kernelmill.files import ModelFileError
 from kernelmill.files.kinds import Tensors, storable_random_state
+from kernelmill.learners.ridge import CholeskyInverse, SpectralInverse
+from kernelmill.learners.solvers.exact import RidgeFit
 from kernelmill.learners.stored import (
     LEARNERS,
     MAX_UNCERTAIN_FEATURES,
     WEIGHTS,
     share_directions,
 )
-from kernelmill.learners.ridge import CholeskyInverse, SpectralInverse
-from kernelmill.learners.solvers.exact import RidgeFit
 
 __all__ = ["learner_record", "scale_weights"]
 

@@ -268,7 +268,8 @@ class Nystroem(KernelMap):
 
     def _dual_weights(self, coef: Floats) -> NDArray[np.float64]:
         """Return weights of kernel values with the same scores: L⁻ᵀ times those of features."""
-        known = next(iter(self._factors), coef.dtype)  # the dtype of the training rows, if it was fitted
+        # The dtype of the training rows, if the map was fitted here.
+        known = next(iter(self._factors), coef.dtype)
         factor = self._factors.of(known, self._factor)
         dual = scipy.linalg.solve_triangular(
             factor.astype(np.float64, copy=False),

@@ -163,7 +163,8 @@ class TaylorSketch(CenteredMap):
 
     def allocate(self, n_components: int, dim: int) -> list[int]:
         """The columns of degrees 0, 1, ... of a map with so many, as it is fitted otherwise."""
-        # The result is constant beyond these bounds: the first terms have it all, or features are 0.
+        # Beyond these bounds the result is constant: the first terms have it all, or features
+        # are 0.
         scale, _ = split_length_scale(self.length_scale_)
         ratio = min(max(self.radius_ / scale, 1e-6), 30.0)
         return columns_of_degrees(ratio**2, dim, n_components, self.degree)

@@ -55,10 +55,10 @@ from kernelmill.cli.render.progress import ProgressBars
 from kernelmill.cli.render.results import build_json, render_summary
 from kernelmill.errors import ArgumentError, KernelmillError, Message, Remedy
 from kernelmill.formatting import plain
-from kernelmill.learners.stored import WEIGHTS
 from kernelmill.learners.losses import LOSSES
 from kernelmill.learners.run import CHECKPOINT_SECONDS
 from kernelmill.learners.solvers import SOLVERS
+from kernelmill.learners.stored import WEIGHTS
 from kernelmill.maps.registry import MAPS
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from kernelmill.formatting import plain
 from kernelmill.io import Table, TableBlock, TableError, open_writer
 from kernelmill.io.memory import join_arrays
 from kernelmill.io.sources import with_labels
-from kernelmill.maps.finite import NotFiniteError
 from kernelmill.learners.stored import MAX_UNCERTAIN_FEATURES
+from kernelmill.maps.finite import NotFiniteError
 from kernelmill.runtime.progress import Progress, SilentProgress
 from kernelmill.workflows.evaluation import Scores, class_names, has_std, make_scores
 

@@ -24,8 +24,8 @@ from kernelmill.formatting import join_words, plain
 from kernelmill.io import Table
 from kernelmill.io.sources import find_files, is_data, with_labels
 from kernelmill.learners import KernelRegressor, Run
-from kernelmill.learners.stored import MAX_UNCERTAIN_FEATURES
 from kernelmill.learners.run import CHECKPOINT_SECONDS
+from kernelmill.learners.stored import MAX_UNCERTAIN_FEATURES
 from kernelmill.learners.targets import compute_class_factors
 from kernelmill.maps.registry import describe_construction
 from kernelmill.maps.scales import typical_length_scale
