@@ -20,7 +20,7 @@ from kernelmill.files.remote_path import RemotePath
 # the type `InputPath`, `OutputPath` or `OutputFolder`, which commands check before they run.
 NO_FILES = {
     *("target", "drop", "weights", "kernel", "map_options", "class_weight", "cluster", "encoding"),
-    *("missing_codes", "not_missing", "categorical", "numeric", "dates"),
+    *("missing_codes", "not_missing", "categorical", "numeric", "dates", "groups", "holdout_last"),
 }
 SMALL = ["-t", "place", "--no-tune", "-n", "16", "--epochs", "1"]
 

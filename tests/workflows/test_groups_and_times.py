@@ -218,7 +218,9 @@ def test_folds_are_in_order_of_time(memory):
     assert summary.cross_validation.errors == pytest.approx([1, 2.5, 17 / 3], rel=0.1)
     assert summary.held_out.metrics["rmse"] == pytest.approx(17 / 3, rel=0.1)
     assert (summary.n_rows, summary.n_held_out) == (300, 100)
-    with pytest.raises(ArgumentError, match="folds must be at most 1, the number of times but one"):
+    with pytest.raises(
+        ArgumentError, match="folds needs at least 2 times but one, of which there are 1"
+    ):
         fit_table(rows | {"t": t % 2}, "y", folds=2, **options)
 
 
@@ -317,7 +319,7 @@ NOT_ONE_EACH = "groups must have one number or string for each of the 120 rows, 
         ({"holdout_last": [1.0]}, ArgumentTypeError, "holdout_last must be the name of a column"),
         ({"groups": [1, 2, 3]}, ArgumentError, f"{NOT_ONE_EACH} 3 values of type int64"),
         ({"groups": [[1, 2]] * 120}, ArgumentError, NOT_ONE_EACH),
-        ({"groups": [object()] * 120}, ArgumentError, "groups must be a column or an array"),
+        ({"groups": [object()] * 120}, ArgumentError, "groups must be a column, or one string"),
         ({"groups": [1] * 120}, TableError, "groups must have at least two different values"),
     ],
 )
@@ -449,3 +451,40 @@ def test_checkpoint_of_another_division(tmp_path):
     for other in ({}, {"holdout_last": "z"}):
         with pytest.raises(CheckpointError, match="digest of the"):
             fit_table(rows, "y", checkpoint=path, **other, **options)
+
+
+def make_noise(n_rows=150):
+    rng = np.random.default_rng(1)
+    time = (np.arange(n_rows) > 0).astype(float)
+    return {"a": rng.normal(size=n_rows), "time": time, "y": rng.normal(size=n_rows)}
+
+
+@pytest.mark.parametrize("run", [fit_table, compare_table])
+def test_one_row_before_all_others_is_too_few_to_train_on(run):
+    """A comparison used to train on all rows, and to test on them."""
+    with pytest.raises(TableError, match="1 row of 150 would be left for training"):
+        run(make_noise(), "y", holdout_last="time")
+
+
+@pytest.mark.parametrize(
+    "groups", [[2**70 + i % 5 for i in range(150)], pd.DataFrame({"g": np.arange(150) % 5})]
+)
+def test_groups_that_are_no_array_of_numbers_or_strings(groups):
+    with pytest.raises(ArgumentError, match="one string or 64-bit number for each row"):
+        fit_table(make_noise(), "y", groups=groups, **QUICK)
+
+
+def test_folds_of_two_times():
+    table = make_noise() | {"time": np.arange(150) % 2}
+    with pytest.raises(ArgumentError, match="needs at least 2 times but one, of which there are 1"):
+        fit_table(table, "y", holdout_last="time", folds=5, **QUICK)
+
+
+@pytest.mark.parametrize("target", ["y", "label"])
+def test_errors_of_rows_without_weight_are_not_known(target):
+    weights = (np.arange(150) < 100).astype(float)
+    table = make_noise() | {"w": weights, "day": 2.0 * np.arange(150)}
+    table["label"] = np.where(table["y"] > 0, "p", "q")
+    held_out = fit_table(table, target, weights="w", holdout_last="day", **QUICK).summary.held_out
+    assert np.isnan(held_out.metrics["error" if target == "label" else "rmse"])
+    assert "All rows have weight 0, so their error is not known." in held_out.notes

@@ -233,9 +233,9 @@ def _hash_groups(table: Table, groups: Any) -> GroupKeys:
         )
     try:
         array = pa.array(groups, from_pandas=True)
-    except (pa.ArrowException, ValueError, TypeError):
+    except (pa.ArrowException, ValueError, TypeError, KeyError, OverflowError):
         raise ArgumentError(
-            f"must be a column or an array of the groups of all rows, got {groups!r:.80}",
+            f"must be a column, or one string or 64-bit number for each row, got {groups!r:.80}",
             parameter="groups",
         ) from None
     array = to_plain(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)

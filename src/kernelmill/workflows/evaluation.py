@@ -216,7 +216,7 @@ class ClassifierScores(Scores):
             classes=class_names(self._classes),
             confusion=self._confusion.tolist(),
             calibration=calibration,
-            notes=notes,
+            notes=[*notes, *_note_on_weights(total)],
             ranking=self._rank() if self._has_probabilities else None,
             weighted_confusion=self._weighted.tolist() if self._has_weights else None,
         )
@@ -316,7 +316,7 @@ class RegressorScores(Scores):
     def finish(self, source: str, notes: list[str]) -> Evaluation:
         """Return the evaluation of all rows."""
         seconds = self._seconds()
-        total = self._total or 1.0
+        total = self._total or math.nan
         if self._shown:
             self._prune()
         shown = self._shown[0] if self._shown else np.empty((0, 3))
@@ -337,8 +337,12 @@ class RegressorScores(Scores):
             coverage=coverage,
             actual=shown[:, 1].tolist(),
             predicted=shown[:, 2].tolist(),
-            notes=notes,
+            notes=[*notes, *_note_on_weights(self._total)],
         )
+
+
+def _note_on_weights(total: float) -> list[str]:
+    return [] if total else ["All rows have weight 0, so their error is not known."]
 
 
 def class_names(classes: NDArray[Any] | None) -> list[str] | None:

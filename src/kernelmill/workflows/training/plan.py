@@ -314,8 +314,11 @@ class TrainingPlan:
         if n_folds > most:
             parts = {"groups": "groups", "time": "times but one"}
             what = parts.get(survey.division.by, "rows with different inputs")
+            allowed = f"must be at most {plain.count(most)}, the number of {what}"
+            if most < 2:
+                allowed = f"needs at least 2 {what}, of which there are {plain.count(most)}"
             raise ArgumentError(
-                f"must be at most {plain.count(most)}, the number of {what}, got {n_folds}",
+                f"{allowed}, got {n_folds}",
                 parameter="folds",
             )
         if survey.in_order:

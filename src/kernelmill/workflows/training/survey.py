@@ -399,8 +399,15 @@ def survey_table(
     numbers, present = reader.numbers(sampled)
     out = divided.held_out.rows(keys)
     chosen = np.flatnonzero(present & ~out)
+    if len(chosen) < 2 and np.any(out & present):
+        raise TableError(
+            f"{plain.count(len(chosen), 'row')} of {plain.count(n_rows)} would be left for "
+            "training: most rows have the same inputs, group or time",
+            Remedy("hold out no rows", holdout=0),
+            "divide the table in another way",
+        )
     if len(chosen) < 2:
-        chosen = np.flatnonzero(present)  # for very small tables
+        chosen = np.flatnonzero(present)  # of a table with hardly any rows
     known = None
     if reader.classes is None:
         known = np.full(len(numbers), np.nan)

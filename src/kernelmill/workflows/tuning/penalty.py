@@ -32,6 +32,7 @@ from kernelmill.workflows.tuning.map_choice import MapChoice
 __all__ = ["ChosenPenalty", "are_comparable", "choose_penalty"]
 
 _FEWEST_COMPARED_ROWS = 20
+_FEWEST_KEYS = 4  # one for each part of the sample
 _MOST_ROWS, _FEWEST_ROWS = 2000, 100
 _MOST_FEATURES, _FEWEST_FEATURES = 256, 64
 _MOST_NUMBERS = 1 << 24  # of these rows, or of their features
@@ -85,6 +86,8 @@ def choose_penalty(
     if not are_comparable(target):
         return ChosenPenalty(default, [], ())
     keys = None if sample_keys is None else sample_keys[rows]
+    if keys is not None and len(np.unique(keys)) < _FEWEST_KEYS:
+        return ChosenPenalty(default, [], ())  # parts of so few keys have nothing in common
     sample = Sample.of(X[rows], target[rows], n_classes, weight, keys, in_order=in_order)
     if is_named:
         n_features = min(n_features, max(_FEWEST_FEATURES, len(sample.Y) // 4))
