@@ -202,7 +202,7 @@ class PeakMemory:
     >>> import numpy as np
     >>> from kernelmill.workflows.comparison.benchmark import PeakMemory
     >>> memory = PeakMemory()
-    >>> block = np.ones(1 << 22)
+    >>> block = np.ones(1 << 24)
     >>> peak = memory.bytes_more()
     >>> peak is None or peak > 1 << 24
     True

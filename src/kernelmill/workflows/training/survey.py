@@ -399,7 +399,7 @@ def survey_table(
     numbers, present = reader.numbers(sampled)
     out = divided.held_out.rows(keys)
     chosen = np.flatnonzero(present & ~out)
-    if len(chosen) < 2 and np.any(out & present):
+    if len(chosen) < 2 and n_rows >= _FEWEST_ROWS and np.any(out & present):
         raise TableError(
             f"{plain.count(len(chosen), 'row')} of {plain.count(n_rows)} would be left for "
             "training: most rows have the same inputs, group or time",

@@ -181,11 +181,11 @@ def _add(found: Any, value: Any) -> None:
     if isinstance(value, np.ndarray):
         found.update(f"{value.dtype.str}{value.shape}".encode())
         found.update(np.ascontiguousarray(value).view(np.uint8).data)
+    elif hasattr(value, "get_params"):  # maps are dataclasses, whose fitted fields may be unset
+        _add(found, value.get_params(deep=False))
     elif is_dataclass(value) and not isinstance(value, type):
         for each in fields(value):
             _add(found, getattr(value, each.name))
-    elif hasattr(value, "get_params"):
-        _add(found, value.get_params(deep=False))
     elif isinstance(value, Mapping):
         _add(found, list(value.items()))
     elif isinstance(value, (list, tuple)):
